@@ -1,0 +1,35 @@
+"""One exception for a user's mistake, one warning for a risky choice."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class QuadspikeError(ValueError):
+    """Bad input: the message says what was given, what is allowed and what to do."""
+
+
+class QuadspikeWarning(UserWarning):
+    """Input that is allowed but rarely meant."""
+
+
+def check_name(kind: str, given: object, allowed: Iterable[str]) -> str:
+    """Return `given` if it is one of `allowed`, else raise and suggest the nearest.
+
+    >>> check_name("model", "resnet19", ["resnet19", "vggsnn"])
+    'resnet19'
+    """
+    names = list(allowed)
+    if isinstance(given, str) and given in names:
+        return given
+    close = difflib.get_close_matches(str(given).lower(), names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise QuadspikeError(f"unknown {kind} {given!r}{hint} (one of: {', '.join(sorted(names))})")
+
+
+def check_count(name: str, given: object) -> int:
+    """Return `given` if it is a whole number of at least one, else raise."""
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 1:
+        return given
+    raise QuadspikeError(f"{name} must be a whole number >= 1, got {given!r}")

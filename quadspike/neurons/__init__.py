@@ -1,0 +1,45 @@
+"""One file a neuron: its equation, its parameters, its checks."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import nn
+
+from quadspike.errors import QuadspikeError, check_name
+from quadspike.neurons.base import Neuron
+from quadspike.neurons.density import MembraneDensity
+from quadspike.neurons.lif import LIF
+from quadspike.neurons.qif import QIF, voltage_statistics
+
+__all__ = [
+    "LIF",
+    "NEURONS",
+    "QIF",
+    "MembraneDensity",
+    "Neuron",
+    "create_neuron",
+    "voltage_statistics",
+]
+
+NEURONS: dict[str, type[Neuron]] = {kind.name: kind for kind in (QIF, LIF)}
+
+
+def create_neuron(spec: str | dict[str, Any] | Neuron) -> Neuron:
+    """A new neuron from its name, its config, or as a copy of another.
+
+    >>> create_neuron({"name": "lif", "beta": 0.5}).beta
+    0.5
+    """
+    if isinstance(spec, Neuron):
+        return copy.deepcopy(spec)
+    options: dict[str, Any] = {"name": spec} if isinstance(spec, str) else dict(spec)
+    kind = NEURONS[check_name("neuron", options.pop("name", None), NEURONS)]
+    for name in options.pop("learned", ()):
+        options[name] = nn.Parameter(torch.as_tensor(options[name], dtype=torch.float32))
+    try:
+        return kind(**options)
+    except TypeError as error:
+        raise QuadspikeError(f"neuron {kind.name!r}: {error}") from None

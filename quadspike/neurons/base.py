@@ -1,0 +1,232 @@
+"""What every neuron shares: parameters, checks, and the two ways to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from quadspike import ops
+from quadspike.errors import QuadspikeError
+from quadspike.neurons.density import MembraneDensity
+from quadspike.state import State
+from quadspike.surrogates import Surrogate, create_surrogate
+
+Number = float | Tensor
+
+
+class Neuron(nn.Module):
+    """A neuron is its equation: `advance` moves the membrane, `fire` makes the spike.
+
+    Both are plain arithmetic on a membrane `u`, the last spike `o`, the input `x` and
+    the constants `p`, so the same lines run in the reference and in the kernels. A
+    parameter is a number, per channel `[C]`, or per step and channel `[T, C]`; an
+    `nn.Parameter` is learned, anything else is fixed.
+    """
+
+    name: ClassVar[str]
+    macs_per_step: ClassVar[int]
+    """Multiply-accumulates one update costs, input included."""
+
+    surrogate: Surrogate
+    detach_reset: bool
+
+    # -- the equation ------------------------------------------------------------------
+
+    def constants(self) -> Any:
+        """The numbers the equation reads, as a named tuple."""
+        raise NotImplementedError
+
+    @staticmethod
+    def advance(u: Any, o: Any, x: Any, p: Any) -> Any:
+        """The next membrane."""
+        raise NotImplementedError
+
+    @staticmethod
+    def advance_partials(u: Any, o: Any, x: Any, p: Any) -> tuple[Any, ...]:
+        """Derivatives of `advance` in u, o, x and each field of p, in that order."""
+        raise NotImplementedError
+
+    @staticmethod
+    def excess(u: Any, p: Any) -> Any:
+        """How far the membrane is past its threshold: the surrogate's argument."""
+        return u - p.u_th
+
+    @staticmethod
+    def excess_partials(u: Any, p: Any) -> tuple[Any, ...]:
+        """Derivatives of `excess` in u and in the threshold."""
+        return 1.0, -1.0
+
+    @staticmethod
+    def fire(u: Any, p: Any) -> Any:
+        """Whether the neuron spikes; a membrane at the threshold does."""
+        return u >= p.u_th
+
+    # -- running it --------------------------------------------------------------------
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Spikes `[T, B, ...]` of `x`'s dtype for input `[T, B, ...]`, from rest."""
+        return self.run(x)[0]
+
+    def run(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Spikes for a chunk of steps, and where the neuron stands after it.
+
+        `state=None` starts from rest; passing the returned state on gives the same spikes
+        as one call over the whole sequence.
+        """
+        check_sequence(x)
+        self.check_channels(x.shape[2] if x.ndim > 2 else None)
+        if state is not None and state.u.shape != x.shape[1:]:
+            raise QuadspikeError(
+                f"the state is for inputs [T, {', '.join(map(str, state.u.shape))}], "
+                f"got {tuple(x.shape)}; start from rest with state=None"
+            )
+        steps, batch = x.shape[:2]
+        flat = x.reshape(steps * batch, *x.shape[2:])
+        result = ops.soma(flat, self, steps=steps, batch=batch, state=state)
+        return result.out.view(x.shape), result.state
+
+    def check_channels(self, channels: int | None) -> None:
+        """Refuse parameters per channel that do not fit an input with `channels` channels."""
+        for name in self.parameter_names():
+            value = getattr(self, name)
+            if isinstance(value, Tensor) and value.ndim and value.shape[-1] != channels:
+                raise QuadspikeError(
+                    f"{self.name}: {name} is for {value.shape[-1]} channels, "
+                    f"the input has {'none' if channels is None else channels}"
+                )
+
+    # -- what it is --------------------------------------------------------------------
+
+    @property
+    def threshold(self) -> Any:
+        """The firing threshold as the surrogate and the normalisation see it: detached."""
+        u_th = self.u_th
+        return u_th.detach() if isinstance(u_th, Tensor) else u_th
+
+    def voltage_statistics(self, exact: bool = False) -> tuple[Any, Any]:
+        """Mean and spread of the membrane under input N(0, u_th^2).
+
+        Approximate in closed form (two steps, no reset), or from the exact stationary
+        density with reset.
+        """
+        if not exact:
+            return self._two_step_statistics()
+        density = self.density()
+        return density.mean, density.std
+
+    def _two_step_statistics(self) -> tuple[Any, Any]:
+        raise QuadspikeError(f"no closed form of the membrane's statistics for {self.name!r}")
+
+    def density(self, input_mean: float = 0.0, input_std: float | None = None) -> MembraneDensity:
+        """The stationary density of the membrane under Gaussian input, reset included.
+
+        `input_std` is the threshold unless given, as tdBN makes it.
+        """
+        scalar = self._scalar_constants()
+        std = scalar.u_th if input_std is None else input_std
+        return MembraneDensity.stationary(self, scalar, input_mean, std)
+
+    def _scalar_constants(self) -> Any:
+        p = self.constants()
+        if any(isinstance(value, Tensor) and value.numel() > 1 for value in p):
+            raise QuadspikeError(
+                f"the exact density is for one set of parameters; this {self.name!r} has them "
+                "per channel or step: make a neuron with one channel's numbers"
+            )
+        return type(p)(*(float(value) for value in p))
+
+    def config(self) -> dict[str, Any]:
+        """What `create_neuron` needs to make it again."""
+        return {
+            "name": self.name,
+            **{name: _plain(getattr(self, name)) for name in self.parameter_names()},
+            "learned": [name for name, _ in self.named_parameters(recurse=False)],
+            "surrogate": self.surrogate.config(),
+            "detach_reset": self.detach_reset,
+        }
+
+    @classmethod
+    def parameter_names(cls) -> tuple[str, ...]:
+        """The constructor's numbers, by name."""
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        parts = [f"{name}={_plain(getattr(self, name))}" for name in self.parameter_names()]
+        return ", ".join([*parts, f"surrogate={self.surrogate}"])
+
+    def _hold(self, surrogate: Any, detach_reset: bool, **parameters: Any) -> None:
+        for name, given in parameters.items():
+            value = _number(self.name, name, given)
+            if isinstance(value, nn.Parameter):
+                self.register_parameter(name, value)
+            elif isinstance(value, Tensor):
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
+        self.surrogate = create_surrogate(surrogate)
+        self.detach_reset = detach_reset
+
+
+def check_sequence(x: Tensor) -> None:
+    """A sequence is a floating tensor `[T, B, ...]` with at least one step."""
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
+        raise QuadspikeError(
+            f"input must be a floating tensor [T, B, ...], got {kind}; use .float()"
+        )
+    if x.ndim < 2:
+        raise QuadspikeError(f"input must be [T, B, ...], got shape {tuple(x.shape)}")
+    if x.shape[0] == 0:
+        raise QuadspikeError(f"the time axis is empty: input is {tuple(x.shape)}, T must be >= 1")
+
+
+def everywhere(condition: Any) -> bool:
+    """Whether a comparison of numbers or tensors holds for every element."""
+    return bool(condition.all()) if isinstance(condition, Tensor) else bool(condition)
+
+
+def show(value: Any) -> str:
+    """A number for a message; a tensor as its range."""
+    if isinstance(value, Tensor):
+        return f"{value.min().item():g}..{value.max().item():g}"
+    return f"{value:g}"
+
+
+def check_finite(owner: str, **values: Any) -> None:
+    """Refuse infinities and NaN among named numbers."""
+    for name, value in values.items():
+        tensor = torch.as_tensor(value)
+        if tensor.is_complex():
+            tensor = torch.view_as_real(tensor)
+        if not bool(torch.isfinite(tensor).all()):
+            raise QuadspikeError(f"{owner}: {name} must be a finite number, got {value}")
+
+
+def _number(owner: str, name: str, given: Any) -> Any:
+    """A parameter as it is held: a float, a complex, or a tensor `[C]` or `[T, C]`."""
+    try:
+        if isinstance(given, str):
+            given = complex(given)
+        if isinstance(given, Sequence):
+            given = torch.tensor(given, dtype=torch.float32)
+        if not isinstance(given, Tensor):
+            return given if isinstance(given, complex) else float(given)
+    except (TypeError, ValueError):
+        raise QuadspikeError(f"{owner}: {name} must be a number, got {given!r}") from None
+    if given.ndim > 2 or not given.is_floating_point():
+        raise QuadspikeError(
+            f"{owner}: {name} must be a number or a floating tensor [C] or [T, C], "
+            f"got {given.dtype} {tuple(given.shape)}"
+        )
+    fixed = given.ndim == 0 and not isinstance(given, nn.Parameter)
+    return float(given) if fixed else given
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu().tolist()
+    return str(value) if isinstance(value, complex) else value

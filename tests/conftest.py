@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from quadspike.norms import BatchNorm
+
+
+def calibrate(model: nn.Module, x: torch.Tensor) -> nn.Module:
+    """Set the running statistics to those of one batch, then switch to evaluation."""
+    norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
+    for norm in norms:
+        norm.momentum = 1.0
+    with torch.no_grad():
+        model.train()(x)
+    for norm in norms:
+        norm.momentum = 0.1
+    return model.eval()
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(0)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if torch.cuda.is_available():
+        return
+    skip = pytest.mark.skip(reason="needs a GPU, and torch sees none")
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from quadspike import LIF, QIF, QuadspikeError
+from quadspike.neurons import MembraneDensity
+
+
+def simulate(neuron, steps=400, population=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    p, u, o = neuron.constants(), np.zeros(population), np.zeros(population)
+    kept = []
+    for step in range(steps):
+        u = neuron.advance(u, o, rng.normal(0, p.u_th, population), p)
+        o = (u >= p.u_th).astype(float)
+        if step >= 20:
+            kept.append(u)
+    return np.concatenate(kept)
+
+
+@pytest.mark.parametrize(
+    "neuron",
+    [
+        QIF(),
+        QIF(a=0.6, u2=0.3),
+        QIF(u1=-0.5, u2=0.2, u_reset=0.1),
+        QIF.from_resting(0.25, 0.1, 5.0, u_th=0.6),
+        LIF(),
+        LIF(beta=0.9),
+    ],
+    ids=str,
+)
+def test_the_exact_density_is_what_simulation_converges_to(neuron):
+    density, u = neuron.density(), simulate(neuron)
+    low, high = neuron.surrogate.window(neuron)
+    assert density.mean == pytest.approx(u.mean(), abs=2e-3)
+    assert density.std == pytest.approx(u.std(), rel=3e-3)
+    assert density.rate == pytest.approx((u >= neuron.u_th).mean(), abs=2e-3)
+    inside = ((u >= low) & (u <= high)).mean()
+    assert density.share(low, high) == pytest.approx(inside, abs=2e-3)
+
+
+def test_the_density_integrates_to_one_and_is_unchanged_by_a_step():
+    neuron = QIF()
+    density = neuron.density()
+    u = np.linspace(-8, 8, 20_001)
+    assert np.trapezoid(density.pdf(u), u) == pytest.approx(1, abs=1e-9)
+    carried = neuron.advance(u, (u >= 0.5).astype(float), 0.0, neuron.constants())
+    kernel = np.exp(-0.5 * ((0.3 - carried) / 0.5) ** 2) / (0.5 * np.sqrt(2 * np.pi))
+    after = np.trapezoid(kernel * density.pdf(u), u)
+    assert after == pytest.approx(float(density.pdf(0.3)), abs=1e-4)
+
+
+def test_more_nodes_change_nothing():
+    neuron = QIF()
+    p = neuron.constants()
+    coarse = MembraneDensity.stationary(neuron, p, 0.0, 0.5, nodes=120)
+    fine = MembraneDensity.stationary(neuron, p, 0.0, 0.5, nodes=500)
+    assert coarse.mean == pytest.approx(fine.mean, abs=1e-10)
+    assert coarse.rate == pytest.approx(fine.rate, abs=1e-10)
+
+
+def test_pinned_statistics_at_the_paper_s_parameters():
+    density = QIF().density()
+    assert (density.mean, density.std) == pytest.approx((0.04675, 0.51008), abs=1e-5)
+    assert density.rate == pytest.approx(0.18647, abs=1e-5)
+    assert density.share(-0.4491, 0.5741) == pytest.approx(0.6845, abs=1e-4)
+
+
+def test_from_rest_it_starts_as_the_input_and_converges():
+    neuron, p = QIF(), QIF().constants()
+    first = MembraneDensity.after(1, neuron, p, 0.0, 0.5)
+    assert (first.mean, first.std) == pytest.approx((0.0, 0.5))
+    assert first.rate == pytest.approx(0.158655, abs=1e-6)
+    late = MembraneDensity.after(12, neuron, p, 0.0, 0.5)
+    assert late.mean == pytest.approx(neuron.density().mean, abs=1e-9)
+
+
+def test_input_mean_and_spread_can_be_given():
+    quiet = QIF().density(input_mean=-0.2, input_std=0.3)
+    assert quiet.rate < QIF().density().rate
+    with pytest.raises(QuadspikeError, match="std > 0"):
+        QIF().density(input_std=0.0)
+    with pytest.raises(QuadspikeError, match="steps >= 1"):
+        MembraneDensity.after(0, QIF(), QIF().constants(), 0.0, 0.5)

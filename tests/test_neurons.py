@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, create_neuron
+from quadspike.neurons import NEURONS
+from quadspike.surrogates import ArcTan, Rectangle, Sigmoid, Triangle, Window
+from tests import oracle
+
+PAPER = {"a": 0.25, "u1": 0.0, "u2": 0.5, "u_th": 0.5, "u_reset": 0.0}
+OTHER = {"a": 0.3, "u1": 0.4, "u2": -0.2, "u_th": 0.45, "u_reset": -0.1}
+SURROGATES = {
+    "rectangle": (Rectangle(0.5), oracle.box(-0.5, 0.5)),
+    "tall": (Rectangle(0.3, height=2.0, offset=0.1), oracle.box(-0.2, 0.4, 2.0)),
+    "triangle": (Triangle(0.8), oracle.triangle(0.8)),
+    "arctan": (ArcTan(2.0), oracle.arctan(2.0)),
+    "sigmoid": (Sigmoid(4.0), oracle.sigmoid(4.0)),
+}
+
+
+def case(name, parameters, surrogate, **options):
+    """A neuron of the package and its oracle."""
+    kinds = {"qif": (QIF, oracle.QIFOracle), "lif": (LIF, oracle.LIFOracle)}
+    ours, theirs = kinds[name]
+    return ours(**parameters, surrogate=surrogate, **options), theirs(**parameters)
+
+
+NEURON_CASES = [("qif", PAPER), ("qif", OTHER), ("lif", {"beta": 0.25, "u_th": 0.5}),
+                ("lif", {"beta": 0.6, "u_th": 0.8, "u_reset": 0.1})]  # fmt: skip
+
+
+@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize("surrogate", SURROGATES)
+@pytest.mark.parametrize(("name", "parameters"), NEURON_CASES)
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_spikes_and_gradients_equal_an_independent_derivation(
+    name, parameters, surrogate, detach, steps
+):
+    ours, slope = SURROGATES[surrogate]
+    neuron, truth = case(name, parameters, ours, detach_reset=detach)
+    rng = np.random.default_rng(1)
+    x = rng.normal(0, 0.6, (steps, 3, 50))
+    weights = rng.normal(size=x.shape)
+    given_x = torch.tensor(x, requires_grad=True)
+    spikes = neuron(given_x)
+    (spikes * torch.tensor(weights)).sum().backward()
+    expected_grad, _ = oracle.backward(truth, x, weights, slope, detach)
+    np.testing.assert_array_equal(spikes.detach().numpy(), oracle.forward(truth, x)[1])
+    np.testing.assert_allclose(given_x.grad.numpy(), expected_grad, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("center", ["mean", "threshold"])
+def test_gradients_through_the_analytic_window(center):
+    neuron, truth = case("qif", OTHER, Window(center))
+    rng = np.random.default_rng(2)
+    x, weights = rng.normal(0, 0.6, (5, 400)), rng.normal(size=(5, 400))
+    given_x = torch.tensor(x, requires_grad=True)
+    (neuron(given_x) * torch.tensor(weights)).sum().backward()
+    slope = oracle.qif_window(**{k: v for k, v in OTHER.items() if k != "u_reset"}, center=center)
+    expected, _ = oracle.backward(truth, x, weights, slope)
+    np.testing.assert_allclose(given_x.grad.numpy(), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "parameters"), NEURON_CASES)
+def test_learned_parameters_receive_the_derived_gradients(name, parameters):
+    learned = {k: nn.Parameter(torch.tensor(v, dtype=torch.float64)) for k, v in parameters.items()}
+    neuron, truth = case(name, learned, ArcTan()), case(name, parameters, ArcTan())[1]
+    rng = np.random.default_rng(3)
+    x, weights = rng.normal(0, 0.6, (6, 200)), rng.normal(size=(6, 200))
+    (neuron[0](torch.tensor(x)) * torch.tensor(weights)).sum().backward()
+    _, grads = oracle.backward(truth, x, weights, oracle.arctan())
+    for key, value in learned.items():
+        assert value.grad is not None
+        assert value.grad.item() == pytest.approx(grads[key], rel=1e-10), key
+
+
+@pytest.mark.parametrize("name", NEURONS)
+def test_handwritten_partials_equal_autograd(name):
+    neuron = create_neuron(name)
+    fields = type(neuron.constants())._fields
+    values = torch.rand(3 + len(fields), 50, dtype=torch.float64) * 2 - 1
+    values[1] = (values[1] > 0).double()
+    values.requires_grad_()
+
+    def pack(p):
+        return type(neuron.constants())(*p)
+
+    u, o, x, *p = values
+    (rows,) = torch.autograd.grad(neuron.advance(u, o, x, pack(p)).sum(), values)
+    expected = neuron.advance_partials(u, o, x, pack(p))
+    for row, partial in zip(rows, expected, strict=True):
+        torch.testing.assert_close(row, torch.as_tensor(partial).expand(50).to(row))
+    (rows,) = torch.autograd.grad(neuron.excess(u, pack(p)).sum(), values)
+    d_u, d_th = neuron.excess_partials(u, pack(p))
+    torch.testing.assert_close(rows[0], torch.full((50,), d_u).to(rows))
+    place = 3 + fields.index("u_th")
+    torch.testing.assert_close(rows[place], torch.full((50,), d_th).to(rows))
+
+
+def test_the_paper_s_default_parameters():
+    neuron = QIF()
+    assert (neuron.resting, neuron.critical) == (0.0, 4.5)
+    assert neuron.surrogate == Window("threshold")
+    assert LIF().surrogate == Rectangle(0.5, 1.0)
+
+
+def test_a_membrane_exactly_at_the_threshold_fires():
+    for neuron in (QIF(), LIF()):
+        assert neuron(torch.tensor([[0.5]])).item() == 1.0
+        below = torch.nextafter(torch.tensor(0.5), torch.tensor(0.0))
+        assert neuron(below.view(1, 1)).item() == 0.0
+
+
+def test_a_call_keeps_no_state():
+    neuron = QIF()
+    x = torch.randn(5, 3)
+    assert torch.equal(neuron(x), neuron(x))
+    assert not neuron.state_dict()
+
+
+# -- roots and fixed points ------------------------------------------------------------
+
+
+def allowed_biophysics():
+    return st.tuples(
+        st.floats(0.02, 3.0), st.floats(-2.0, 2.0), st.floats(0.05, 6.0), st.floats(0.0, 1.0)
+    )
+
+
+@given(allowed_biophysics())
+@settings(max_examples=300, deadline=None)
+def test_from_resting_and_its_inverse_agree(values):
+    a, u_r, gap, place = values
+    u_c = u_r + gap
+    total, product = u_r + u_c - 1 / a, u_r * u_c
+    discriminant = total**2 - 4 * product
+    assume(abs(discriminant) > 1e-6)
+    floor = (total + math.sqrt(discriminant)) / 2 if discriminant > 0 else total / 2
+    assume(floor < u_c)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QuadspikeWarning)
+        neuron = QIF.from_resting(a, u_r, u_c, u_th=floor + place * (u_c - floor))
+    assert neuron.has_real_roots == (discriminant > 0)
+    assert neuron.resting == pytest.approx(u_r, rel=1e-8, abs=1e-8)
+    assert neuron.critical == pytest.approx(u_c, rel=1e-8, abs=1e-8)
+    assert neuron.u_sum == pytest.approx(total, abs=1e-9)
+    for fixed in (u_r, u_c):  # the recurrence leaves both where they are
+        assert neuron.advance(fixed, 0.0, 0.0, neuron.constants()) == pytest.approx(fixed, abs=1e-7)
+
+
+def test_paper_formula_orders_the_roots_with_the_smaller_first():
+    above = QIF.from_resting(0.25, 0.0, 4.5)  # u_c > 1/a: the zero root comes first
+    assert (above.u1, above.u2) == (0.0, 0.5)
+    below = QIF.from_resting(0.25, 0.0, 3.0)  # u_c < 1/a: it comes second
+    assert (below.u1, below.u2) == (-1.0, 0.0)
+
+
+def test_roots_may_come_in_either_order():
+    x = torch.randn(6, 100, dtype=torch.float64)
+    one, other = QIF(u1=0.5, u2=-0.3), QIF(u1=-0.3, u2=0.5)
+    assert torch.equal(one(x), other(x))
+    assert one.resting == other.resting
+
+
+def test_complex_roots_run_through_sum_and_product():
+    neuron = QIF.from_resting(0.25, 0.1, 5.0, u_th=0.6)
+    assert not neuron.has_real_roots
+    assert (neuron.resting, neuron.critical) == pytest.approx((0.1, 5.0))
+    x = torch.randn(4, 100, dtype=torch.float64)
+    u = o = torch.zeros(100, dtype=torch.complex128)
+    for t in range(4):
+        f = 0.25 * (u - neuron.u1) * (u - neuron.u2)
+        u = f * (1 - o) + x[t]
+        o = (u.real >= 0.6).to(u.dtype)
+    assert u.imag.abs().max() < 1e-12
+    assert torch.equal(neuron(x)[-1], o.real)
+
+
+# -- state -----------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=5),
+    st.sampled_from(["qif", "lif"]),
+    st.integers(0, 2**31),
+)
+@settings(max_examples=60, deadline=None)
+def test_chunks_give_the_spikes_of_the_whole_sequence(chunks, name, seed):
+    neuron = create_neuron(name)
+    x = torch.randn(sum(chunks), 3, 4, generator=torch.Generator().manual_seed(seed))
+    state, parts = None, []
+    for part in x.split(chunks):
+        spikes, state = neuron.run(part, state)
+        parts.append(spikes)
+    assert torch.equal(torch.cat(parts), neuron(x))
+    assert state.step == sum(chunks)
+
+
+def test_gradient_flows_through_a_carried_state():
+    neuron, x = QIF(), torch.randn(4, 50, dtype=torch.float64)
+    whole = x.clone().requires_grad_()
+    neuron(whole).sum().backward()
+    parts = x.clone().requires_grad_()
+    first, state = neuron.run(parts[:2])
+    second, _ = neuron.run(parts[2:], state)
+    torch.cat([first, second]).sum().backward()
+    torch.testing.assert_close(parts.grad, whole.grad)
+
+
+# -- parameters per channel and per step -----------------------------------------------
+
+
+def test_parameters_per_channel_are_one_neuron_a_channel():
+    a = torch.tensor([0.1, 0.25, 0.4])
+    x = torch.randn(5, 4, 3, 6)
+    together = QIF(a=a)(x)
+    for channel, value in enumerate(a.tolist()):
+        assert torch.equal(together[:, :, channel], QIF(a=value)(x[:, :, channel]))
+
+
+def test_parameters_per_step_end_with_their_last_step():
+    neuron = LIF(beta=torch.tensor([[0.0, 0.0], [1.0, 1.0]]))
+    x = torch.full((2, 1, 2), 0.3)
+    assert neuron(x)[-1].tolist() == [[1.0, 1.0]]  # 0.3 + 1.0 * 0.3 >= 0.5
+    with pytest.raises(QuadspikeError, match="parameters for 2 steps"):
+        neuron(torch.zeros(3, 1, 2))
+    _, state = neuron.run(x)
+    with pytest.raises(QuadspikeError, match="step 3"):
+        neuron.run(x[:1], state)
+
+
+def test_config_makes_the_same_neuron_again():
+    neurons = [
+        QIF(a=0.3, surrogate=ArcTan(3.0), detach_reset=True),
+        LIF(beta=0.5),
+        QIF.from_resting(0.25, 0.1, 5.0, u_th=0.6),
+        QIF(a=torch.tensor([0.1, 0.25])),
+        LIF(beta=nn.Parameter(torch.tensor(0.5))),
+    ]
+    x = torch.randn(4, 3, 2)
+    for neuron in neurons:
+        again = create_neuron(json.loads(json.dumps(neuron.config())))
+        assert torch.equal(again(x), neuron(x))
+        assert again.config() == neuron.config()
+        again.load_state_dict(neuron.state_dict())
+
+
+# -- numbers ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32_and_cannot_overflow(dtype):
+    values = torch.tensor([6e4, -6e4, 300.0, -300.0, 0.4, -0.4])
+    x = torch.stack([values, values.flip(0), torch.full((6,), 0.3)]).to(dtype)
+    neuron = QIF()
+    spikes = neuron(x)
+    assert spikes.dtype == dtype
+    assert torch.equal(spikes.double(), neuron(x.double()))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e30])
+def test_a_membrane_that_is_no_longer_a_number_is_never_a_silent_one(bad):
+    x = torch.zeros(3, 4)
+    x[0, 1] = bad
+    spikes = QIF()(x)
+    assert not torch.isfinite(spikes[:, 1]).all()
+    assert torch.isfinite(spikes[:, [0, 2, 3]]).all()
+
+
+def test_spikes_have_the_input_s_dtype():
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        assert QIF()(torch.randn(2, 3).to(dtype)).dtype == dtype
+
+
+# -- bad input -------------------------------------------------------------------------
+
+BAD_PARAMETERS = [
+    (lambda: QIF(a=0.0), "a > 0"),
+    (lambda: QIF(a=-1.0), "a > 0"),
+    (lambda: QIF(a=math.nan), "finite"),
+    (lambda: QIF(a="big"), "must be a number"),
+    (lambda: QIF(a=torch.ones(1, 2, 3)), r"\[C\] or \[T, C\]"),
+    (lambda: QIF(u_th=0.4), "max"),
+    (lambda: QIF(u_th=4.6), "u_th <= 4.5"),
+    (lambda: QIF(u1=-5.0, u2=-5.0, u_th=1.0), "fixed points"),
+    (lambda: QIF(u1=1j, u2=1j), "conjugates"),
+    (lambda: QIF(a=torch.tensor([0.25, -0.1])), "a > 0"),
+    (lambda: QIF.from_resting(0.25, 0.1, 5.0, u_th=0.5), "vertex"),
+    (lambda: QIF.from_resting(0.25, 1.0, 1.0), "u_r < u_c"),
+    (lambda: QIF.from_resting(0.25, 2.0, 1.0), "u_r < u_c"),
+    (lambda: QIF.from_resting(-0.25, 0.0, 1.0), "a > 0"),
+    (lambda: LIF(beta=1.5), "beta"),
+    (lambda: LIF(u_th=0.0), "u_th > 0"),
+    (lambda: create_neuron("qlf"), "did you mean 'qif'"),
+    (lambda: create_neuron({"name": "qif", "b": 1}), "qif"),
+    (lambda: QIF(surrogate="rectangel"), "did you mean 'rectangle'"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD_PARAMETERS)
+def test_bad_parameters_are_refused_with_the_reason(make, message):
+    with pytest.raises(QuadspikeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.zeros(0, 3), "time axis is empty"),
+        (torch.zeros(3), r"\[T, B, ...\]"),
+        (torch.zeros(3, 2, dtype=torch.long), "floating"),
+        ([[1.0]], "floating tensor"),
+    ],
+)
+def test_bad_inputs_are_refused_with_the_reason(x, message):
+    with pytest.raises(QuadspikeError, match=message):
+        QIF()(x)
+
+
+def test_parameters_and_states_must_fit_the_input():
+    with pytest.raises(QuadspikeError, match="3 channels"):
+        QIF(a=torch.full((3,), 0.25))(torch.zeros(2, 2, 4))
+    _, state = QIF().run(torch.zeros(2, 3))
+    with pytest.raises(QuadspikeError, match="state"):
+        QIF().run(torch.zeros(2, 4), state)
+
+
+def test_an_unstable_resting_point_warns():
+    with pytest.warns(QuadspikeWarning, match="unstable"):
+        QIF.from_resting(1.0, 0.0, 2.5, u_th=2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        QIF.from_resting(1.0, 0.0, 1.9, u_th=1.5)

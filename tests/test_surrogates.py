@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from quadspike import LIF, QIF, QuadspikeError, voltage_statistics
+from quadspike.surrogates import (
+    SURROGATES,
+    ArcTan,
+    Rectangle,
+    Sigmoid,
+    Triangle,
+    Window,
+    create_surrogate,
+)
+
+
+def slope(surrogate, v, neuron=None):
+    neuron = neuron or QIF()
+    return surrogate.derivative(
+        torch.as_tensor(v, dtype=torch.float64), surrogate.constants(neuron)
+    )
+
+
+def test_theorem_1_at_the_paper_s_parameters():
+    mean, std = voltage_statistics(0.25, 0.0, 0.5, 0.5)
+    assert mean == 0.0625
+    assert std == pytest.approx(0.5115845, abs=1e-7)
+
+
+def test_theorem_1_is_the_exact_second_step_without_reset():
+    """Under its two-step truncation the theorem is exact: compare with a simulation."""
+    rng = np.random.default_rng(0)
+    a, u1, u2, u_th = 0.3, 0.2, -0.4, 0.6
+    one, two = rng.normal(0, u_th, (2, 4_000_000))
+    u = a * (one - u1) * (one - u2) + two
+    mean, std = voltage_statistics(a, u1, u2, u_th)
+    assert u.mean() == pytest.approx(mean, abs=2e-3)
+    assert u.std() == pytest.approx(std, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("center", "low", "high"),
+    [("mean", -0.4491, 0.5741), ("threshold", -0.0116, 1.0116)],
+)
+def test_the_paper_s_window_and_its_shifted_twin(center, low, high):
+    neuron = QIF(surrogate=Window(center))
+    assert neuron.surrogate.window(neuron) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_the_stationary_window_comes_from_the_exact_density():
+    neuron = QIF(surrogate=Window("stationary"))
+    density = neuron.density()
+    expected = (density.mean - density.std, density.mean + density.std)
+    assert neuron.surrogate.window(neuron) == pytest.approx(expected)
+
+
+def test_windows_are_closed_with_height_one():
+    for neuron in (QIF(surrogate=Window("mean")), QIF(), LIF()):
+        low, high = neuron.surrogate.reach(neuron)
+        outside = 1e-6
+        v = [low - outside, low, (low + high) / 2, high, high + outside]
+        assert slope(neuron.surrogate, v, neuron).tolist() == [0, 1, 1, 1, 0]
+
+
+def test_lif_has_its_own_analytic_window():
+    neuron = LIF(beta=0.2, surrogate=Window("threshold"))
+    low, high = neuron.surrogate.window(neuron)
+    assert (high - low) == pytest.approx(1.0198, abs=1e-4)  # 2 u_th sqrt(1 + beta^2)
+
+
+@pytest.mark.parametrize("surrogate", [Rectangle(0.5), Triangle(), ArcTan(), Sigmoid()])
+def test_areas_are_one(surrogate):
+    v = torch.linspace(-400, 400, 8_000_001, dtype=torch.float64)
+    area = torch.trapezoid(slope(surrogate, v), v)
+    assert area.item() == pytest.approx(1.0, abs=2e-3)
+
+
+@pytest.mark.parametrize("surrogate", [Triangle(0.7), ArcTan(3.0), Sigmoid(5.0)])
+def test_reach_is_where_the_slope_halves(surrogate):
+    low, high = surrogate.reach(QIF())
+    peak = slope(surrogate, 0.0)
+    for edge in (low, high):
+        assert slope(surrogate, edge).item() == pytest.approx(peak.item() / 2, rel=1e-9)
+
+
+def test_a_window_follows_parameters_per_channel():
+    a = torch.tensor([0.1, 0.4])
+    low, high = QIF(a=a).surrogate.window(QIF(a=a))
+    for channel, value in enumerate(a.tolist()):
+        one = QIF(a=value)
+        expected = one.surrogate.window(one)
+        assert (low[channel].item(), high[channel].item()) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_config_round_trip(name):
+    surrogate = create_surrogate(name)
+    assert create_surrogate(surrogate.config()) == surrogate
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: create_surrogate("sigmod"), "did you mean 'sigmoid'"),
+        (lambda: create_surrogate({"name": "arctan", "beta": 1}), "arctan"),
+        (lambda: Window("middle"), "unknown window center"),
+        (lambda: Rectangle(half_width=0), "half_width > 0"),
+        (lambda: Triangle(-1), "width > 0"),
+        (lambda: ArcTan(float("nan")), "alpha > 0"),
+        (lambda: QIF(a=torch.tensor([0.1, 0.2])).density(), "one set of parameters"),
+    ],
+)
+def test_bad_surrogates_are_refused(make, message):
+    with pytest.raises(QuadspikeError, match=message):
+        make()
