@@ -1,0 +1,190 @@
+"""Normalisation of the synaptic current, and its folding into weights.
+
+A norm turns a batch's statistics into one scale and shift per channel, `[1 or T, C]` in
+float32; the soma applies them. Activations are `[T*B, C, ...]`, so statistics run over
+time, batch and space together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from quadspike import ops
+from quadspike.errors import QuadspikeError, check_name
+
+
+class BatchNorm(nn.Module):
+    """`weight * gain * (x - mean) / sqrt(var + eps) + bias`, per channel; here gain = 1.
+
+    Biased variance normalises, unbiased variance goes to the running average. With
+    `sync=True` the statistics are those of all workers of the process group.
+    """
+
+    name: ClassVar[str] = "bn"
+    ranks: ClassVar[dict[int, str]] = {
+        2: "[N, C]",
+        3: "[T, B, C]",
+        4: "[N, C, H, W]",
+        5: "[T, B, C, H, W]",
+    }
+    gain: float = 1.0
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(
+        self, channels: int, eps: float = 1e-5, momentum: float = 0.1, sync: bool = False
+    ) -> None:
+        super().__init__()
+        if channels < 1:
+            raise QuadspikeError(f"a normalisation needs channels >= 1, got {channels}")
+        self.channels, self.eps, self.momentum, self.sync = channels, eps, momentum, sync
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
+        self.register_buffer("running_mean", torch.zeros(channels))
+        self.register_buffer("running_var", torch.ones(channels))
+
+    def affine(self, x: Tensor, repeats: int = 1) -> tuple[Tensor, Tensor]:
+        """Scale and shift `[1, C]` for `x [N, C, ...]`, which stands for `repeats` equal steps."""
+        if self.training:
+            mean, var = self._batch_statistics(x, repeats)
+        else:
+            mean, var = self.running_mean, self.running_var
+        return self._scale_and_shift(mean, var)
+
+    def folded(self) -> tuple[Tensor, Tensor]:
+        """Scale and shift `[C]` at inference, in float64, for merging into weights."""
+        scale, shift = self._scale_and_shift(self.running_mean.double(), self.running_var.double())
+        return scale[0].detach(), shift[0].detach()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The normalised current, in `x`'s dtype; `[T, B, C, ...]` or `[N, C, ...]`."""
+        self._check(x)
+        lead = x.shape[:2] if x.ndim % 2 else x.shape[:1]
+        flat = x.reshape(-1, self.channels, *x.shape[len(lead) + 1 :])
+        scale, shift = self.affine(flat)
+        wide = flat.to(ops.compute_dtype(flat))
+        axes = [1] * (flat.ndim - 2)
+        return (wide * scale.view(-1, *axes) + shift.view(-1, *axes)).to(x.dtype).view(x.shape)
+
+    def _scale_and_shift(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
+        scale = self.gain * self.weight * torch.rsqrt(var + self.eps)
+        return scale[None], (self.bias - scale * mean)[None]
+
+    def _batch_statistics(self, x: Tensor, repeats: int) -> tuple[Tensor, Tensor]:
+        moments = ops.statistics(x)
+        if self.sync and dist.is_available() and dist.is_initialized():
+            moments = _merge(moments)
+        count = moments.n * repeats
+        if not torch.compiler.is_compiling() and x.numel() // x.shape[1] * repeats < 2:
+            raise QuadspikeError(
+                f"training statistics need more than one value per channel, got input "
+                f"{tuple(x.shape)}; use a larger batch, or .eval()"
+            )
+        var = moments.m2 / moments.n
+        with torch.no_grad():
+            unbiased = var * (count / (count - 1))
+            self.running_mean.lerp_(moments.mean.to(self.running_mean.dtype), self.momentum)
+            self.running_var.lerp_(unbiased.to(self.running_var.dtype), self.momentum)
+        return moments.mean, var
+
+    def _check(self, x: Tensor) -> None:
+        if x.ndim not in self.ranks:
+            allowed = " or ".join(self.ranks.values())
+            raise QuadspikeError(f"{type(self).__name__} takes {allowed}, got {tuple(x.shape)}")
+        if not x.is_floating_point():
+            raise QuadspikeError(f"{type(self).__name__} takes a floating tensor, got {x.dtype}")
+        channels = x.shape[2 if x.ndim % 2 else 1]
+        if channels != self.channels:
+            raise QuadspikeError(
+                f"{type(self).__name__} is for {self.channels} channels, "
+                f"got {channels} in {tuple(x.shape)}"
+            )
+
+    def extra_repr(self) -> str:
+        return f"{self.channels}, eps={self.eps}, momentum={self.momentum}, sync={self.sync}"
+
+
+class TDBatchNorm(BatchNorm):
+    """Threshold-dependent batch normalisation (tdBN).
+
+    `weight * eta * u_th * (x - mean) / sqrt(var + eps) + bias`: at the start the current is
+    N(0, (eta u_th)^2). `eta` is 1 on serial connections and 1/sqrt(n) where n normalised
+    branches are summed before one neuron.
+    """
+
+    name = "tdbn"
+
+    def __init__(self, channels: int, u_th: float = 0.5, eta: float = 1.0, **options: Any) -> None:
+        super().__init__(channels, **options)
+        if not (u_th > 0 and eta > 0):
+            raise QuadspikeError(f"tdBN needs u_th > 0 and eta > 0, got u_th={u_th}, eta={eta}")
+        self.u_th, self.eta = u_th, eta
+        self.gain = eta * u_th
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, u_th={self.u_th}, eta={self.eta}"
+
+
+class TDBatchNorm1d(TDBatchNorm):
+    """tdBN of `[N, C]` or `[T, B, C]`."""
+
+    ranks = {rank: BatchNorm.ranks[rank] for rank in (2, 3)}
+
+
+class TDBatchNorm2d(TDBatchNorm):
+    """tdBN of `[N, C, H, W]` or `[T, B, C, H, W]`.
+
+    >>> norm = TDBatchNorm2d(8, u_th=0.5)
+    >>> y = norm(torch.randn(2, 16, 8, 4, 4) * 3 + 1)
+    >>> round(float(y.std()), 2)
+    0.5
+    """
+
+    ranks = {rank: BatchNorm.ranks[rank] for rank in (4, 5)}
+
+
+NORMS: dict[str, type[BatchNorm]] = {kind.name: kind for kind in (TDBatchNorm, BatchNorm)}
+
+
+def create_norm(name: str, channels: int, u_th: float, eta: float, sync: bool = False) -> BatchNorm:
+    """A norm by name, for a neuron with threshold `u_th`."""
+    kind = NORMS[check_name("norm", name, NORMS)]
+    if issubclass(kind, TDBatchNorm):
+        return kind(channels, u_th=u_th, eta=eta, sync=sync)
+    return kind(channels, sync=sync)
+
+
+def synchronize(model: nn.Module, sync: bool = True) -> nn.Module:
+    """Share every norm's training statistics across workers (or stop doing so)."""
+    for module in model.modules():
+        if isinstance(module, BatchNorm):
+            module.sync = sync
+    return model
+
+
+def _merge(part: ops.Moments) -> ops.Moments:
+    """The moments of all workers together (Chan's rule, differentiable)."""
+    n = _AllReduce.apply(part.n)
+    mean = _AllReduce.apply(part.mean * part.n) / n
+    m2 = _AllReduce.apply(part.m2 + part.n * (part.mean - mean) ** 2)
+    return ops.Moments(n, mean, m2)
+
+
+class _AllReduce(torch.autograd.Function):
+    """A sum over workers, whose gradient is the sum of their gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        total = x.clone()
+        dist.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        total = grad.contiguous().clone()
+        dist.all_reduce(total)
+        return total

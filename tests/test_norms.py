@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import socket
+
+import pytest
+import torch
+import torch.multiprocessing as mp
+from torch import nn
+
+from quadspike import QuadspikeError, TDBatchNorm1d, TDBatchNorm2d
+from quadspike.norms import BatchNorm, TDBatchNorm, create_norm, synchronize
+
+
+def formula(x, norm):
+    """tdBN as the paper writes it, over everything but the channel of [T, B, C, ...]."""
+    axes = [axis for axis in range(x.ndim) if axis != 2]
+    mean = x.mean(axes, keepdim=True)
+    var = x.var(axes, correction=0, keepdim=True)
+    shape = [1] * x.ndim
+    shape[2] = -1
+    hat = norm.eta * norm.u_th * (x - mean) / torch.sqrt(var + norm.eps)
+    return norm.weight.view(shape) * hat + norm.bias.view(shape)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"), [(TDBatchNorm2d, (3, 4, 5, 6, 7)), (TDBatchNorm1d, (3, 8, 5))]
+)
+def test_equals_its_formula_in_float64_with_gradients(kind, shape):
+    norm = kind(5, u_th=0.7, eta=0.5).double()
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    x = (torch.randn(shape, dtype=torch.float64) * 3 + 2).requires_grad_()
+    weights = torch.randn(shape, dtype=torch.float64)
+    expected = torch.autograd.grad((formula(x, norm) * weights).sum(), [x, *norm.parameters()])
+    y = norm(x)
+    got = torch.autograd.grad((y * weights).sum(), [x, *norm.parameters()])
+    torch.testing.assert_close(y, formula(x, norm), rtol=1e-12, atol=1e-12)
+    for ours, theirs in zip(got, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_running_statistics_and_evaluation_equal_torch_s_batch_norm():
+    ours, theirs = TDBatchNorm2d(4, u_th=0.5, eta=2.0), nn.BatchNorm2d(4)  # gain 1
+    for _ in range(3):
+        x = torch.randn(3, 5, 4, 6, 6) * 2 + 1
+        torch.testing.assert_close(ours(x), theirs(x.flatten(0, 1)).view(x.shape))
+    torch.testing.assert_close(ours.running_mean, theirs.running_mean)
+    torch.testing.assert_close(ours.running_var, theirs.running_var)
+    torch.testing.assert_close(ours.eval()(x), theirs.eval()(x.flatten(0, 1)).view(x.shape))
+
+
+def test_time_first_and_flattened_inputs_agree():
+    norm = TDBatchNorm2d(4)
+    x = torch.randn(2, 3, 4, 5, 5)
+    assert torch.equal(norm(x), norm(x.flatten(0, 1)).view(x.shape))
+
+
+def test_an_input_that_stands_for_several_steps_counts_as_its_copies():
+    once, copied = TDBatchNorm(4), TDBatchNorm(4)
+    x = torch.randn(3, 4, 5, 5)
+    once.affine(x, repeats=4)
+    copied.affine(x.repeat(4, 1, 1, 1))
+    torch.testing.assert_close(once.running_mean, copied.running_mean)
+    torch.testing.assert_close(once.running_var, copied.running_var)
+
+
+def test_statistics_hold_for_means_far_beyond_the_spread():
+    x = torch.randn(8, 4, 16, 16, dtype=torch.float64) + 1000
+    wide, narrow = TDBatchNorm2d(4).double(), TDBatchNorm2d(4)
+    wide(x), narrow(x.float())
+    torch.testing.assert_close(narrow.running_var.double(), wide.running_var, rtol=1e-4, atol=0)
+
+
+def test_right_under_autocast_and_in_bfloat16():
+    norm, x = TDBatchNorm2d(4), torch.randn(2, 8, 4, 6, 6)
+    expected = norm(x)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        torch.testing.assert_close(norm(x), expected)
+        half = norm(x.bfloat16())
+    assert half.dtype == torch.bfloat16
+    assert norm.running_mean.dtype == torch.float32
+    torch.testing.assert_close(half.float(), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_plain_batch_norm_ignores_the_threshold():
+    norm = create_norm("bn", 4, u_th=0.5, eta=1.0)
+    assert type(norm) is BatchNorm
+    assert norm(torch.randn(64, 4, 8, 8)).std().item() == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: TDBatchNorm2d(4)(torch.zeros(2, 3, 5, 6, 6)), "4 channels, got 5"),
+        (lambda: TDBatchNorm2d(4)(torch.zeros(2, 4)), "H, W"),
+        (lambda: TDBatchNorm1d(4)(torch.zeros(2, 4, 3, 3)), r"\[N, C\]"),
+        (lambda: TDBatchNorm2d(4)(torch.zeros(2, 4, 3, 3, dtype=torch.int)), "floating"),
+        (lambda: TDBatchNorm1d(4)(torch.zeros(1, 4)), "more than one value"),
+        (lambda: TDBatchNorm2d(0), "channels >= 1"),
+        (lambda: TDBatchNorm2d(4, u_th=0), "u_th > 0"),
+        (lambda: create_norm("tdbm", 4, 0.5, 1.0), "did you mean 'tdbn'"),
+    ],
+)
+def test_bad_input_is_refused(act, message):
+    with pytest.raises(QuadspikeError, match=message):
+        act()
+
+
+# -- across workers --------------------------------------------------------------------
+
+
+def _worker(rank: int, port: int, x, weights, queue) -> None:
+    norm = synchronize(TDBatchNorm2d(3).double())
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
+    )
+    bounds = [0, 5, 8]  # unequal shares
+    part = x[:, bounds[rank] : bounds[rank + 1]].clone().requires_grad_()
+    y = norm(part)
+    (y * weights[:, bounds[rank] : bounds[rank + 1]]).sum().backward()
+    queue.put((rank, y.detach().numpy(), part.grad.numpy(), norm.running_var.numpy()))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+def test_synchronised_workers_equal_one_process():
+    x = torch.randn(2, 8, 3, 4, 4, dtype=torch.float64) * 2 + 5
+    weights = torch.randn_like(x)
+    alone = TDBatchNorm2d(3).double()
+    whole = x.clone().requires_grad_()
+    y = alone(whole)
+    (y * weights).sum().backward()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    context = mp.get_context("spawn")
+    queue = context.SimpleQueue()
+    workers = [
+        context.Process(target=_worker, args=(rank, port, x, weights, queue)) for rank in range(2)
+    ]
+    for worker in workers:
+        worker.start()
+    parts = {rank: rest for rank, *rest in (queue.get(), queue.get())}
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    joined = [torch.cat([torch.tensor(parts[rank][i]) for rank in (0, 1)], dim=1) for i in (0, 1)]
+    torch.testing.assert_close(joined[0], y.detach(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(joined[1], whole.grad, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(torch.tensor(parts[1][2]), alone.running_var)
