@@ -1,0 +1,18 @@
+"""The paper's networks and small ones, by name."""
+
+from quadspike.models.files import load_model, save_model
+from quadspike.models.network import Chain, Dropout, Network
+from quadspike.models.registry import create_model, describe_models, list_models
+from quadspike.models.resnet import Block
+
+__all__ = [
+    "Block",
+    "Chain",
+    "Dropout",
+    "Network",
+    "create_model",
+    "describe_models",
+    "list_models",
+    "load_model",
+    "save_model",
+]

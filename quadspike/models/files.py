@@ -1,0 +1,75 @@
+"""A model on disk: safetensors weights whose header holds the model's configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from quadspike.errors import QuadspikeError
+from quadspike.models.network import Network
+from quadspike.models.registry import create_model
+
+FORMAT = 1
+_HEADER = "quadspike"
+
+
+def save_model(model: Network, path: str | Path) -> Path:
+    """Write weights and configuration to one file, all or nothing."""
+    if model.config is None:
+        raise QuadspikeError(
+            "only models from create_model know how to be rebuilt; "
+            "save your own network's state_dict with safetensors"
+        )
+    target = Path(path)
+    header = json.dumps({"format": FORMAT, "config": model.config})
+    tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        save_file(tensors, partial, metadata={_HEADER: header})
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def load_model(path: str | Path, **overrides: Any) -> Network:
+    """The model saved at `path`; `overrides` change its configuration, such as `timesteps`."""
+    target = Path(path)
+    try:
+        with safe_open(target, framework="pt") as file:
+            header = (file.metadata() or {}).get(_HEADER)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise QuadspikeError(f"cannot read a model from {target}: {error}") from None
+    if header is None:
+        raise QuadspikeError(
+            f"{target} holds tensors but no quadspike configuration: not saved by save_model"
+        )
+    saved = _parse(header, target)
+    model = create_model(**{**saved, **overrides})
+    try:
+        model.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise QuadspikeError(f"the weights in {target} do not fit its model: {error}") from None
+    return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+
+def _parse(header: str, target: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(header)
+        version, config = content["format"], dict(content["config"])
+    except (ValueError, KeyError, TypeError):
+        raise QuadspikeError(f"the configuration in {target} is damaged") from None
+    if version != FORMAT:
+        raise QuadspikeError(
+            f"{target} has format {version}; this version of quadspike reads format {FORMAT}: "
+            "update quadspike"
+        )
+    return config

@@ -1,0 +1,38 @@
+"""How a model makes its convolutions and somas, so that each model is only its shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from quadspike.neurons import Neuron, create_neuron
+from quadspike.norms import create_norm
+from quadspike.soma import Soma, scalar
+
+
+@dataclass(frozen=True)
+class Build:
+    """The choices every layer of a model shares."""
+
+    neuron: str | dict[str, Any] | Neuron = "qif"
+    norm: str | None = "tdbn"
+    backend: str = "auto"
+
+    def conv(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:
+        bias = self.norm is None  # a normalisation brings its own
+        return nn.Conv2d(inputs, outputs, kernel, stride, padding=kernel // 2, bias=bias)
+
+    def linear(self, inputs: int, outputs: int) -> nn.Linear:
+        return nn.Linear(inputs, outputs, bias=self.norm is None)
+
+    def normalise(self, channels: int, eta: float) -> nn.Module:
+        """A normalisation without a neuron."""
+        if self.norm is None:
+            return nn.Identity()
+        u_th = scalar(create_neuron(self.neuron).threshold)
+        return create_norm(self.norm, channels, u_th, eta)
+
+    def soma(self, channels: int, residual: str | None = None, eta: float = 1.0) -> Soma:
+        return Soma(channels, self.neuron, self.norm, residual, eta, self.backend)

@@ -1,0 +1,118 @@
+"""Spiking residual networks: ResNet-19, ResNet-34 and a small one for CPUs."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from quadspike.call import Call, Timed
+from quadspike.errors import QuadspikeError, check_name
+from quadspike.models.network import Chain
+from quadspike.models.parts import Build
+
+RESIDUALS = ("fire-then-sum", "sum-then-fire")
+
+
+@dataclass(frozen=True)
+class ResidualForm:
+    """How a block's two branches meet."""
+
+    residual: str = "fire-then-sum"
+    shortcut_neuron: bool = True
+
+    def __post_init__(self) -> None:
+        check_name("residual form", self.residual, RESIDUALS)
+        if self.residual == "fire-then-sum" and not self.shortcut_neuron:
+            raise QuadspikeError(
+                "fire-then-sum adds spikes, so its shortcuts need a neuron: use "
+                "shortcut_neuron=True, or residual='sum-then-fire'"
+            )
+
+
+class Block(Timed):
+    """Two convolutions and a shortcut, summed after or before the last neuron.
+
+    fire-then-sum: `neuron(norm(conv2(...))) + shortcut(x)`: integer-valued activations;
+    sum-then-fire: `neuron(norm(conv2(...)) + shortcut(x))`: binary spikes.
+
+    Where the shape changes the shortcut is a 1x1 convolution with a normalisation and,
+    as the paper's operation counts have it, a neuron of its own; sum-then-fire also works
+    without that neuron.
+    """
+
+    def __init__(
+        self, build: Build, inputs: int, outputs: int, stride: int, form: ResidualForm
+    ) -> None:
+        super().__init__()
+        fires_first = form.residual == "fire-then-sum"
+        # In sum-then-fire two branches of the threshold's size meet before one neuron.
+        eta = 1.0 if fires_first else 1 / math.sqrt(2)
+        self.first = Chain(build.conv(inputs, outputs, 3, stride), build.soma(outputs))
+        self.shortcut = Chain()
+        if stride != 1 or inputs != outputs:
+            fire = form.shortcut_neuron
+            end = build.soma(outputs) if fire else build.normalise(outputs, eta)
+            self.shortcut = Chain(build.conv(inputs, outputs, 1, stride), end)
+        self.second = Chain(
+            build.conv(outputs, outputs, 3),
+            build.soma(outputs, residual="after" if fires_first else "before", eta=eta),
+        )
+
+    def forward(self, x: Tensor, call: Call) -> Tensor:
+        inner, residual = self.first(x, call), self.shortcut(x, call)
+        out: Tensor = self.second(inner, call, residual)
+        taps = call.taps_for(self)
+        if taps and "output" in taps.kinds:
+            call.record(self, output=call.unflatten(out))
+        return out
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A residual network: stem width, and (blocks, width, stride) of each stage."""
+
+    stem: int
+    stages: tuple[tuple[int, int, int], ...]
+    hidden: int = 0
+    imagenet_stem: bool = False
+
+
+RESNET19 = Plan(64, ((3, 128, 1), (3, 256, 2), (2, 512, 2)), hidden=256)
+RESNET34 = Plan(64, ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2)), imagenet_stem=True)
+RESNET8 = Plan(16, ((1, 16, 1), (1, 32, 2), (1, 64, 2)))
+
+
+def layers(
+    plan: Plan,
+    build: Build,
+    in_channels: int,
+    num_classes: int,
+    form: ResidualForm,
+    stem_pool: str = "max",
+) -> OrderedDict[str, nn.Module]:
+    """The named layers of a residual network."""
+    parts: OrderedDict[str, nn.Module] = OrderedDict()
+    if plan.imagenet_stem:
+        check_name("stem pooling", stem_pool, ("max", "avg"))
+        pool = nn.MaxPool2d if stem_pool == "max" else nn.AvgPool2d
+        parts["stem"] = Chain(build.conv(in_channels, plan.stem, 7, 2), build.soma(plan.stem))
+        parts["pool"] = pool(3, stride=2, padding=1)
+    else:
+        parts["stem"] = Chain(build.conv(in_channels, plan.stem, 3), build.soma(plan.stem))
+    width = plan.stem
+    for number, (blocks, outputs, stride) in enumerate(plan.stages, start=1):
+        stage = []
+        for index in range(blocks):
+            stage.append(Block(build, width, outputs, stride if index == 0 else 1, form))
+            width = outputs
+        parts[f"layer{number}"] = Chain(*stage)
+    parts["average"] = nn.AdaptiveAvgPool2d(1)
+    parts["flatten"] = nn.Flatten()
+    if plan.hidden:
+        parts["hidden"] = Chain(build.linear(width, plan.hidden), build.soma(plan.hidden))
+        width = plan.hidden
+    parts["classifier"] = nn.Linear(width, num_classes)
+    return parts

@@ -1,0 +1,123 @@
+"""Normalisation, residual and neuron as one module: what follows every synapse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from quadspike import ops
+from quadspike.call import Call, Timed
+from quadspike.errors import QuadspikeError, check_name
+from quadspike.neurons import Neuron, create_neuron
+from quadspike.neurons.base import check_sequence
+from quadspike.norms import BatchNorm, create_norm
+
+
+class Soma(Timed):
+    """`o = neuron(norm(x))`, with a residual before or after the neuron.
+
+    - `residual="before"` (sum-then-fire): `o = neuron(norm(x) + residual)`;
+    - `residual="after"` (fire-then-sum): `neuron(norm(x)) + residual`, an integer-valued
+      activation rather than a spike.
+
+    On its own it takes `[T, B, C, ...]`; inside a network a `Call` carries the time axis
+    and activations are `[T*B, C, ...]`.
+
+    >>> import torch
+    >>> soma = Soma(8, neuron="qif", norm="tdbn")
+    >>> soma(torch.randn(4, 2, 8, 5, 5)).shape
+    torch.Size([4, 2, 8, 5, 5])
+    """
+
+    norm: BatchNorm | None
+
+    def __init__(
+        self,
+        channels: int,
+        neuron: str | dict[str, Any] | Neuron = "qif",
+        norm: str | None = "tdbn",
+        residual: str | None = None,
+        eta: float = 1.0,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        if residual is not None:
+            check_name("residual place", residual, ("before", "after"))
+        self.channels = channels
+        self.residual = residual
+        self.neuron = create_neuron(neuron)
+        self.neuron.check_channels(channels)
+        if norm is None:
+            self.norm = None
+        else:
+            self.norm = create_norm(norm, channels, scalar(self.neuron.threshold), eta)
+        ops.choose(backend)
+        self.backend = backend
+
+    def forward(
+        self, x: Tensor, call: Call | None = None, residual: Tensor | None = None
+    ) -> Tensor:
+        if call is None:
+            return self._standalone(x, residual)
+        self._check(x, residual, call)
+        steps = call.steps_of(x)
+        state = call.states.get(call.name(self)) if call.states is not None else None
+        scale = shift = None
+        if self.norm is not None:
+            scale, shift = self.norm.affine(x, repeats=call.timesteps // steps)
+        result = ops.soma(
+            x,
+            self.neuron,
+            steps=call.timesteps,
+            batch=call.batch,
+            scale=scale,
+            shift=shift,
+            residual=residual,
+            place="after" if self.residual == "after" else "before",
+            state=state,
+            taps=call.taps_for(self),
+        )
+        if result.seen:
+            call.record(self, **result.seen)
+        if call.states is not None:
+            call.states[call.name(self)] = result.state
+        return result.out
+
+    def explain(self) -> ops.Choice:
+        """Who computes this layer, and why."""
+        return ops.choose(self.backend)
+
+    def _standalone(self, x: Tensor, residual: Tensor | None) -> Tensor:
+        check_sequence(x)
+        flat = x.reshape(-1, *x.shape[2:])
+        flat_residual = None if residual is None else residual.reshape(-1, *residual.shape[2:])
+        call = Call(x.shape[0], x.shape[1])
+        return self.forward(flat, call, flat_residual).view(x.shape)
+
+    def _check(self, x: Tensor, residual: Tensor | None, call: Call) -> None:
+        if not x.is_floating_point():
+            raise QuadspikeError(
+                f"layer {call.name(self)!r} takes a floating tensor, got {x.dtype}"
+            )
+        if x.ndim < 2 or x.shape[1] != self.channels:
+            raise QuadspikeError(
+                f"layer {call.name(self)!r} is for {self.channels} channels, got {tuple(x.shape)}"
+            )
+        if (residual is not None) != (self.residual is not None):
+            expected = f"residual={self.residual!r}" if self.residual else "no residual"
+            given = "one" if residual is not None else "none"
+            raise QuadspikeError(f"layer {call.name(self)!r} was made with {expected}, got {given}")
+        if residual is not None and residual.shape[1:] != x.shape[1:]:
+            raise QuadspikeError(
+                f"layer {call.name(self)!r}: residual {tuple(residual.shape)} does not fit "
+                f"input {tuple(x.shape)}"
+            )
+
+    def extra_repr(self) -> str:
+        return f"{self.channels}, residual={self.residual!r}, backend={self.backend!r}"
+
+
+def scalar(threshold: Any) -> float:
+    """One threshold for a norm; the mean of a neuron's thresholds per channel."""
+    return float(threshold.mean()) if isinstance(threshold, Tensor) else float(threshold)

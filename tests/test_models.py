@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from quadspike import LIF, QIF, QuadspikeError, create_model, list_models, load_model, save_model
+from quadspike.norms import TDBatchNorm
+from tests.conftest import calibrate
+
+SIZES = {"resnet19": (3, 16), "resnet34": (3, 64), "vggsnn": (2, 32), "resnet8": (3, 16)}
+COMBINATIONS = list(itertools.product(list_models(), ["fire-then-sum", "sum-then-fire"]))
+
+
+def make(name, **options):
+    channels, size = SIZES.get(name, (1, 8))
+    model = create_model(name, in_channels=channels, image_size=size, seed=0, **options)
+    return model, torch.randn(4, channels, size, size)
+
+
+@pytest.mark.parametrize(("name", "residual"), COMBINATIONS)
+def test_every_model_trains_a_step_with_finite_gradients_for_every_parameter(name, residual):
+    for neuron in ("qif", "lif"):
+        model, x = make(name, residual=residual, neuron=neuron, num_classes=7, timesteps=2)
+        logits = model(x)
+        assert logits.shape == (2, 4, 7)
+        nn.functional.cross_entropy(logits.mean(0), torch.arange(4)).backward()
+        for label, parameter in model.named_parameters():
+            assert parameter.grad is not None, label
+            assert torch.isfinite(parameter.grad).all(), label
+
+
+def test_a_seed_decides_the_weights_and_leaves_torch_s_generator_alone():
+    before = torch.get_rng_state()
+    one, again, other = (create_model("cnn", seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(map(torch.equal, one.parameters(), again.parameters()))
+    assert not torch.equal(one.conv1[0].weight, other.conv1[0].weight)
+
+
+def etas(model):
+    return {name: m.eta for name, m in model.named_modules() if isinstance(m, TDBatchNorm)}
+
+
+def test_eta_is_one_but_where_branches_meet_before_a_neuron():
+    assert set(etas(make("resnet19")[0]).values()) == {1.0}
+    values = etas(make("resnet19", residual="sum-then-fire")[0])
+    for name, eta in values.items():
+        expected = 1 / math.sqrt(2) if ".second." in name else 1.0
+        assert eta == pytest.approx(expected), name
+
+
+def test_the_stem_s_width_and_the_shortcut_s_neuron_are_options():
+    model, x = make("resnet8", residual="sum-then-fire", shortcut_neuron=False, stem_width=24)
+    assert model.stem[0].out_channels == 24
+    assert not [name for name in model.somas() if "shortcut" in name]
+    shortcut = model.layer2[0].shortcut[1]
+    assert (shortcut.eta, shortcut.u_th) == pytest.approx((1 / math.sqrt(2), 0.5))
+    assert model(x).shape == (2, 4, 10)
+
+
+def test_resnet19_is_nineteen_weight_layers_and_its_shortcuts_fire():
+    model = create_model("resnet19")
+    weights = [m for m in model.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    shortcuts = [m for m in weights if isinstance(m, nn.Conv2d) and m.kernel_size == (1, 1)]
+    assert len(weights) - len(shortcuts) == 19
+    assert len(shortcuts) == 3
+    names = list(model.somas())
+    assert [name for name in names if "shortcut" in name] == [
+        f"layer{stage}.0.shortcut.1" for stage in (1, 2, 3)
+    ]
+    assert sum(p.numel() for p in model.parameters()) == 12_631_114
+
+
+def test_pooled_stem_of_resnet34_can_be_max_or_average():
+    assert isinstance(make("resnet34")[0].pool, nn.MaxPool2d)
+    assert isinstance(make("resnet34", stem_pool="avg")[0].pool, nn.AvgPool2d)
+
+
+def test_a_neuron_given_as_a_prototype_is_copied_into_every_layer():
+    prototype = QIF(a=0.3, surrogate="arctan")
+    model, _ = make("resnet8", neuron=prototype)
+    neurons = [soma.neuron for soma in model.somas().values()]
+    assert len({id(neuron) for neuron in neurons}) == len(neurons)
+    assert all(neuron.config() == prototype.config() for neuron in neurons)
+
+
+def test_without_a_norm_synapses_have_a_bias():
+    model, x = make("cnn", norm=None)
+    assert all(soma.norm is None for soma in model.somas().values())
+    assert model.conv1[0].bias is not None
+    model(x)
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neuron", ["qif", LIF(beta=0.5), QIF(surrogate="arctan")])
+def test_a_saved_model_comes_back_the_same(tmp_path, neuron):
+    model, x = make("resnet8", neuron=neuron, residual="sum-then-fire", readout="last")
+    calibrate(model, x)
+    path = save_model(model, tmp_path / "runs" / "model.safetensors")
+    again = load_model(path).eval()
+    assert again.config == model.config
+    assert again.readout == "last"
+    assert torch.equal(again(x), model(x))
+    assert load_model(path, timesteps=5).timesteps == 5
+    assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    from safetensors.torch import save_file
+
+    path = save_model(make("cnn")[0], tmp_path / "model.safetensors")
+    cases = {
+        "cut": (path.read_bytes()[:-100], "cannot read"),
+        "noise": (b"\x00" * 64, "cannot read"),
+        "empty": (b"", "cannot read"),
+        "newer": (path.read_bytes().replace(b'\\"format\\": 1', b'\\"format\\": 2'), "format 2"),
+    }
+    for name, (content, message) in cases.items():
+        bad = tmp_path / name
+        bad.write_bytes(content)
+        with pytest.raises(QuadspikeError, match=message):
+            load_model(bad)
+    save_file({"x": torch.zeros(1)}, tmp_path / "foreign")
+    with pytest.raises(QuadspikeError, match="no quadspike configuration"):
+        load_model(tmp_path / "foreign")
+    with pytest.raises(QuadspikeError, match="cannot read"):
+        load_model(tmp_path / "missing")
+    with pytest.raises(QuadspikeError, match="do not fit"):
+        load_model(path, num_classes=3)
+
+
+# -- bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "resnet91"}, "did you mean 'resnet19'"),
+        ({"name": "cnn", "neuron": "lef"}, "did you mean 'lif'"),
+        ({"name": "cnn", "norm": "tdn"}, "did you mean 'tdbn'"),
+        ({"name": "cnn", "num_classes": 0}, "num_classes"),
+        ({"name": "cnn", "in_channels": 1.5}, "in_channels"),
+        ({"name": "resnet8", "residual": "sum"}, "residual form"),
+        ({"name": "resnet8", "shortcut_neuron": False}, "shortcuts need a neuron"),
+        ({"name": "vggsnn", "image_size": 8}, "image_size"),
+        ({"name": "resnet34", "stem_pool": "min"}, "stem pooling"),
+        ({"name": "cnn", "timesteps": 0}, "timesteps"),
+    ],
+)
+def test_bad_requests_are_refused(options, message):
+    with pytest.raises(QuadspikeError, match=message):
+        create_model(**options)

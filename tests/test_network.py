@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from quadspike import Network, QuadspikeError, Soma, Taps, create_model
+from quadspike.models import Chain, Dropout
+from quadspike.randomness import Key
+from quadspike.taps import KINDS
+from tests.conftest import calibrate
+
+
+def small(**options) -> Network:
+    return Network(
+        nn.Conv2d(2, 4, 3, padding=1, bias=False),
+        Soma(4),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(4 * 9, 5),
+        **options,
+    )
+
+
+def test_a_sequential_of_the_user_s_own_trains():
+    net = Network(nn.Linear(2, 32, bias=False), Soma(32), nn.Linear(32, 2), timesteps=3)
+    x = torch.randn(256, 2)
+    labels = (x.prod(1) > 0).long()  # not linearly separable
+    optimizer = torch.optim.Adam(net.parameters(), 0.02)
+    for _ in range(150):
+        loss = nn.functional.cross_entropy(net.predict(net(x)), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert (net.predict(net(x)).argmax(1) == labels).float().mean() > 0.9
+
+
+def test_a_static_image_equals_its_repeated_frames():
+    net = small(timesteps=3).double()
+    x = torch.randn(4, 2, 6, 6, dtype=torch.float64)
+    still = net(x)
+    frames = net(x.expand(3, *x.shape))
+    assert still.shape == (3, 4, 5)
+    torch.testing.assert_close(still, frames)
+
+
+def test_the_stem_of_a_static_image_runs_once():
+    net = small(timesteps=3)
+    rows = []
+    net[0].register_forward_hook(lambda m, args, out: rows.append(len(out)))
+    net(torch.randn(4, 2, 6, 6))
+    net(torch.randn(3, 4, 2, 6, 6))
+    assert rows == [4, 12]
+
+
+@pytest.mark.parametrize("residual", ["fire-then-sum", "sum-then-fire"])
+def test_activations_stay_channels_last_and_uncopied(residual):
+    model = create_model("resnet8", residual=residual, timesteps=2)
+    seen: list[tuple[nn.Module, torch.Tensor, torch.Tensor]] = []
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d | Soma):
+            module.register_forward_hook(lambda m, args, out: seen.append((m, args[0], out)))
+    model(torch.randn(3, 3, 16, 16))
+    outputs = {out.data_ptr() for _, _, out in seen}
+    for module, x, out in seen:
+        if x.ndim == 4:
+            assert out.is_contiguous(memory_format=torch.channels_last), module
+            assert x.is_contiguous(memory_format=torch.channels_last), module
+    copied = [module for module, x, _ in seen[1:] if x.data_ptr() not in outputs]
+    assert not copied  # every layer reads the very tensor another one wrote
+
+
+def test_logits_are_per_step_and_readout_says_how_to_read_them():
+    logits = torch.randn(4, 3, 5)
+    assert torch.equal(small(readout="mean").predict(logits), logits.mean(0))
+    assert torch.equal(small(readout="last").predict(logits), logits[-1])
+
+
+def test_timesteps_can_be_overridden_for_a_call():
+    assert small(timesteps=2)(torch.randn(4, 2, 6, 6), timesteps=7).shape[0] == 7
+
+
+def test_no_membrane_is_ever_in_a_state_dict():
+    model = create_model("resnet8")
+    before = set(model.state_dict())
+    model(torch.randn(2, 3, 16, 16))
+    assert set(model.state_dict()) == before
+    assert not [name for name in before if "membrane" in name or name.endswith((".u", ".o"))]
+
+
+# -- taps ------------------------------------------------------------------------------
+
+
+def test_taps_reduce_what_they_name():
+    net = calibrate(small(timesteps=3), torch.randn(16, 2, 6, 6))
+    x = torch.randn(4, 2, 6, 6)
+    logits, seen = net(x, taps=tuple(KINDS))
+    assert torch.equal(logits, net(x))
+    assert list(seen) == ["1"]
+    values = seen["1"]
+    u, o = values["membrane"], values["spikes"]
+    axes = (1, 2, 3, 4)
+    assert u.shape == (3, 4, 4, 6, 6)
+    assert torch.equal(o, (u >= 0.5).float())
+    torch.testing.assert_close(values["rate"], o.mean(axes))
+    torch.testing.assert_close(values["mean"], u.mean(axes))
+    torch.testing.assert_close(values["largest"], u.abs().amax(axes))
+    low, high = net[1].neuron.surrogate.window(net[1].neuron)
+    torch.testing.assert_close(values["window"], ((u >= low) & (u <= high)).float().mean(axes))
+    assert values["finite"].all()
+    assert values["histogram"].sum(1).tolist() == [u[0].numel()] * 3
+    middle = values["histogram"][:, 60:70].sum(1)  # [0, 0.5) of the default axis
+    assert middle.tolist() == ((u >= 0) & (u < 0.5)).sum(axes).tolist()
+
+
+def test_the_mean_tap_passes_gradients():
+    net = small()
+    _, seen = net(torch.randn(4, 2, 6, 6), taps="mean")
+    seen["1"]["mean"].sum().backward()
+    assert net[1].norm.bias.grad.abs().sum() > 0
+
+
+def test_block_outputs_and_layer_patterns():
+    model = create_model("resnet8", timesteps=2)
+    x = torch.randn(3, 3, 16, 16)
+    _, seen = model(x, taps="output")
+    assert list(seen) == ["layer1.0", "layer2.0", "layer3.0"]
+    assert seen["layer3.0"]["output"].shape == (2, 3, 64, 4, 4)
+    _, seen = model(x, taps=Taps(("rate",), layers="layer2.*"))
+    assert list(seen) == ["layer2.0.first.1", "layer2.0.shortcut.1", "layer2.0.second.1"]
+
+
+def test_fire_then_sum_makes_integers_and_sum_then_fire_spikes():
+    x = torch.randn(8, 3, 16, 16)
+    for residual, binary in {"fire-then-sum": False, "sum-then-fire": True}.items():
+        model = create_model("resnet8", residual=residual)
+        _, seen = model(x, taps=("output", "spikes"))
+        output = seen["layer1.0"]["output"]
+        assert torch.equal(output, output.round())
+        assert (output.max() <= 1) == binary
+        assert seen["layer1.0.second.1"]["spikes"].max() == 1
+
+
+# -- explain, dropout ------------------------------------------------------------------
+
+
+def test_explain_names_every_soma():
+    rows = create_model("resnet8", neuron="lif").explain()
+    assert [row.layer for row in rows][:2] == ["stem.1", "layer1.0.first.1"]
+    assert {(row.neuron, row.norm, row.backend) for row in rows} == {("lif", "tdbn", "reference")}
+    assert all(row.reason for row in rows)
+
+
+def test_dropout_is_a_function_of_the_key_and_one_mask_for_all_steps():
+    net = Network(Chain(Dropout(0.5)), nn.Linear(6, 6, bias=False), timesteps=1, input_rank=2)
+    with torch.no_grad():
+        net[1].weight.copy_(torch.eye(6))
+    x = torch.ones(3, 50, 6)
+    one, again = net(x, key=Key(1, 5)), net(x, key=Key(1, 5))
+    assert torch.equal(one, again)
+    assert not torch.equal(one, net(x, key=Key(1, 6)))
+    assert torch.equal(one[0], one[2])
+    assert set(one.unique().tolist()) == {0.0, 2.0}
+    assert torch.equal(net.eval()(x), x)
+    net.train()
+    torch.manual_seed(3)
+    first = net(x)
+    assert not torch.equal(first, net(x))  # without a key every call draws anew ...
+    torch.manual_seed(3)
+    assert torch.equal(first, net(x))  # ... from torch's own generator
+
+
+# -- bad input -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.zeros(2, 6, 6), r"\[B, C, H, W\] or \[T, B, C, H, W\]"),
+        (torch.zeros(4, 3, 6, 6), "2 input channels, got 3"),
+        (torch.zeros(0, 4, 2, 6, 6), "empty axis"),
+        (torch.zeros(4, 2, 6, 6, dtype=torch.uint8), "floating"),
+        ("x", "floating tensor, got str"),
+    ],
+)
+def test_bad_inputs_are_refused(x, message):
+    with pytest.raises(QuadspikeError, match=message):
+        small()(x)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: small(timesteps=0), "timesteps"),
+        (lambda: small(timesteps=2.5), "timesteps"),
+        (lambda: small(readout="first"), "readout"),
+        (lambda: Network(nn.Flatten(), nn.Linear(4, 2)), "input_rank"),
+        (lambda: Dropout(1.0), "0 <= p < 1"),
+        (lambda: small()(torch.zeros(1, 2, 6, 6), taps="volts"), "unknown tap"),
+        (lambda: Taps(("rate",), bins=0), "bins >= 1"),
+        (lambda: small()(torch.zeros(1, 2, 6, 6), timesteps=0), "timesteps"),
+    ],
+)
+def test_bad_options_are_refused(make, message):
+    with pytest.raises(QuadspikeError, match=message):
+        make()
