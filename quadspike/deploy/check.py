@@ -1,0 +1,107 @@
+"""How faithful a folded network is, counted spike by spike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from quadspike.call import Call
+from quadspike.deploy.fold import pairs
+from quadspike.errors import QuadspikeError
+from quadspike.models.network import Network
+from quadspike.taps import Taps
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    """One layer fed the same input in both networks."""
+
+    layer: str
+    spikes: int
+    changed: int
+    ties: int
+    """Changed spikes whose membrane lay within rounding of the threshold."""
+
+
+@dataclass(frozen=True)
+class FoldCheck:
+    """Layer by layer on equal input, and the two networks from end to end."""
+
+    layers: tuple[LayerCheck, ...]
+    changed_spikes: float
+    """Share of all spikes that differ when the whole networks run on the same images."""
+    changed_predictions: float
+
+    @property
+    def unexplained(self) -> int:
+        """Changed spikes on equal input that are not ties: 0 for a right fold."""
+        return sum(layer.changed - layer.ties for layer in self.layers)
+
+
+@torch.no_grad()
+def check_fold(model: Network, folded: Network, x: Tensor) -> FoldCheck:
+    """Compare a network in evaluation mode with its folded copy on a batch."""
+    if model.training or folded.training:
+        raise QuadspikeError("a fold is compared in evaluation mode: call .eval() on both networks")
+    with _Recorder(model) as recorder:
+        first, spikes = model(x, taps="spikes")
+    second, others = folded(x, taps="spikes")
+    layers = tuple(
+        _compare(name, before, after, recorder)
+        for (name, *before), (_, *after) in zip(pairs(model), pairs(folded), strict=True)
+    )
+    differs = [(value["spikes"] != others[name]["spikes"]) for name, value in spikes.items()]
+    changed = sum(int(layer.sum()) for layer in differs) / sum(map(torch.numel, differs))
+    moved = model.predict(first).argmax(-1) != folded.predict(second).argmax(-1)
+    return FoldCheck(layers, changed, float(moved.double().mean()))
+
+
+class _Recorder:
+    """What every synapse and soma of a network was given during one call."""
+
+    def __init__(self, model: Network) -> None:
+        self.given: dict[nn.Module, tuple[Any, ...]] = {}
+        self.handles = [
+            module.register_forward_pre_hook(self.given.__setitem__)
+            for _, *pair in pairs(model)
+            for module in pair
+            if module is not None
+        ]
+
+    def __enter__(self) -> _Recorder:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+
+def _compare(name: str, before: list[Any], after: list[Any], recorder: _Recorder) -> LayerCheck:
+    (x,) = recorder.given[before[0]] if before[0] is not None else (recorder.given[before[1]][0],)
+    _, call, residual = recorder.given[before[1]]
+    seen = [_spikes(pair, x, call, residual) for pair in (before, after)]
+    changed = seen[0]["spikes"] != seen[1]["spikes"]
+    neuron = before[1].neuron
+    membrane = seen[0]["membrane"]
+    distance = (membrane - _like(neuron.threshold, membrane)).abs()
+    close = distance <= 1e3 * torch.finfo(membrane.dtype).eps * membrane.abs().amax()
+    ties = int((changed & close).sum())
+    return LayerCheck(name, changed.numel(), int(changed.sum()), ties)
+
+
+def _spikes(pair: list[Any], x: Tensor, call: Call, residual: Tensor | None) -> dict[str, Tensor]:
+    synapse, soma = pair
+    alone = Call(call.timesteps, call.batch, taps=Taps(("spikes", "membrane")))
+    soma(x if synapse is None else synapse(x), alone, residual)
+    return alone.seen[alone.name(soma)]
+
+
+def _like(threshold: Any, membrane: Tensor) -> Any:
+    """A threshold shaped to broadcast over membranes `[T, B, C, ...]`."""
+    if not isinstance(threshold, Tensor) or threshold.ndim == 0:
+        return threshold
+    lead = threshold.shape[:-1] if threshold.ndim == 2 else (1,)
+    return threshold.view(*lead, 1, -1, *[1] * (membrane.ndim - 3))

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from quadspike import LIF, Network, QuadspikeError, Soma, create_model
+from quadspike.deploy import check_fold, fold, stream
+from quadspike.norms import BatchNorm
+from tests.conftest import calibrate
+
+CASES = [
+    ("resnet8", 3, 16, "fire-then-sum"),
+    ("resnet8", 3, 16, "sum-then-fire"),
+    ("vggsnn", 2, 16, "fire-then-sum"),
+    ("cnn", 1, 8, "fire-then-sum"),
+    ("mlp", 1, 8, "fire-then-sum"),
+]
+
+
+def ready(name, channels, size, residual, dtype=torch.float64, **options):
+    """A model with random norms and running statistics, as training would leave it."""
+    model = create_model(
+        name, in_channels=channels, image_size=size, residual=residual, timesteps=3, **options
+    ).to(dtype)
+    for module in model.modules():
+        if isinstance(module, BatchNorm):
+            nn.init.normal_(module.weight, 1.0, 0.5)
+            nn.init.normal_(module.bias, 0.0, 0.2)
+    calibrate(model, torch.randn(32, channels, size, size, dtype=dtype))
+    return model, torch.randn(16, channels, size, size, dtype=dtype)
+
+
+@pytest.mark.parametrize("neuron", ["qif", "lif"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_folding_changes_no_spike_in_float64(case, neuron):
+    model, x = ready(*case, neuron=neuron)
+    folded = fold(model)
+    check = check_fold(model, folded, x)
+    assert not any(isinstance(module, BatchNorm) for module in folded.modules())
+    assert sum(layer.spikes for layer in check.layers) > 10_000
+    assert sum(layer.changed for layer in check.layers) == 0
+    assert check.changed_spikes == 0
+    assert check.changed_predictions == 0
+    _, seen = model(x, taps="rate")
+    assert all(values["rate"].min() > 0 for values in seen.values())  # the test saw spikes
+
+
+def test_folding_reaches_a_shortcut_without_a_neuron():
+    model, x = ready(*CASES[1], shortcut_neuron=False)
+    folded = fold(model)
+    assert not any(isinstance(module, BatchNorm) for module in folded.modules())
+    torch.testing.assert_close(folded(x), model(x))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_folding_changes_only_ties_in_float32(case):
+    model, x = ready(*case, dtype=torch.float32)
+    check = check_fold(model, fold(model), x)
+    assert check.unexplained == 0
+    assert check.changed_spikes < 1e-3
+
+
+def test_a_wrong_fold_is_noticed():
+    model, x = ready(*CASES[0])
+    folded = fold(model)
+    with torch.no_grad():
+        folded.layer2[0].first[0].bias += 0.05
+    check = check_fold(model, folded, x)
+    wrong = [layer.layer for layer in check.layers if layer.changed > layer.ties]
+    assert wrong == ["layer2.0.first.1"]
+    assert check.changed_spikes > 0
+
+
+def test_folding_leaves_the_original_alone_and_keeps_the_readout():
+    model, x = ready(*CASES[0], readout="last")
+    before = model(x)
+    folded = fold(model.train())
+    assert model.training
+    assert not folded.training
+    assert folded.readout == "last"
+    assert torch.equal(model.eval()(x), before)
+
+
+def test_folding_keeps_an_existing_bias():
+    net = Network(nn.Linear(6, 5), Soma(5), nn.Linear(5, 2), timesteps=3).double()
+    calibrate(net, torch.randn(64, 6, dtype=torch.float64))
+    check = check_fold(net, fold(net), torch.randn(64, 6, dtype=torch.float64))
+    assert check.changed_spikes == 0
+
+
+def test_a_norm_without_a_synapse_before_it_cannot_be_folded():
+    net = Network(nn.Conv2d(1, 4, 3), nn.AvgPool2d(2), Soma(4), nn.Flatten(), nn.Linear(36, 2))
+    with pytest.raises(QuadspikeError, match="follows AvgPool2d"):
+        fold(net)
+    with pytest.raises(QuadspikeError, match="evaluation mode"):
+        check_fold(net, net, torch.zeros(1, 1, 8, 8))
+
+
+# -- streaming -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folded", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_stream_equals_one_call(case, folded):
+    model, _ = ready(*case)
+    model = fold(model) if folded else model
+    _, channels, size, _ = case
+    frames = torch.randn(5, 4, channels, size, size, dtype=torch.float64)
+    expected = model(frames)
+    live = stream(model)
+    got = torch.stack([live(frame) for frame in frames])
+    torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
+    assert live.steps == 5
+    live.reset()
+    torch.testing.assert_close(live(frames[0]), expected[0])
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.sampled_from(["qif", "lif"]))
+@settings(max_examples=15, deadline=None)
+def test_streamed_chunks_equal_one_call(chunks, neuron):
+    model, _ = ready(*CASES[3], neuron=neuron)
+    frames = torch.randn(sum(chunks), 2, 1, 8, 8, dtype=torch.float64)
+    live = stream(model)
+    got = torch.cat([live(part) for part in frames.split(chunks)])
+    torch.testing.assert_close(got, model(frames), rtol=1e-12, atol=1e-12)
+
+
+def test_a_stream_refuses_training_mode_and_steps_beyond_its_parameters():
+    model = create_model("cnn", in_channels=1)
+    with pytest.raises(QuadspikeError, match="evaluation mode"):
+        stream(model)
+    betas = torch.full((2, 4), 0.5)
+    net = Network(nn.Linear(3, 4), Soma(4, LIF(beta=betas), norm=None), nn.Linear(4, 2)).eval()
+    live = stream(net)
+    live(torch.randn(1, 3)), live(torch.randn(1, 3))
+    states = dict(live.states)
+    with pytest.raises(QuadspikeError, match="step 3"):
+        live(torch.randn(1, 3))
+    assert live.steps == 2
+    assert live.states == states
