@@ -4,7 +4,17 @@ import pytest
 import torch
 from torch import nn
 
+from quadspike.cli import main
 from quadspike.norms import BatchNorm
+
+
+def run_cli(*arguments: str) -> int:
+    """Run the command line in this process; the exit code."""
+    try:
+        main(list(arguments))
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
 
 
 def calibrate(model: nn.Module, x: torch.Tensor) -> nn.Module:

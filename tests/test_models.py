@@ -156,3 +156,9 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
 def test_bad_requests_are_refused(options, message):
     with pytest.raises(QuadspikeError, match=message):
         create_model(**options)
+
+
+def test_a_model_can_be_made_without_memory():
+    with torch.device("meta"):
+        model = create_model("resnet19")
+    assert all(parameter.is_meta for parameter in model.parameters())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -198,10 +199,8 @@ def show(value: Any) -> str:
 def check_finite(owner: str, **values: Any) -> None:
     """Refuse infinities and NaN among named numbers."""
     for name, value in values.items():
-        tensor = torch.as_tensor(value)
-        if tensor.is_complex():
-            tensor = torch.view_as_real(tensor)
-        if not bool(torch.isfinite(tensor).all()):
+        finite = torch.isfinite(value) if isinstance(value, Tensor) else cmath.isfinite(value)
+        if not everywhere(finite):
             raise QuadspikeError(f"{owner}: {name} must be a finite number, got {value}")
 
 

@@ -1,0 +1,1 @@
+"""Understanding neurons and networks: dynamics, statistics, energy, figures."""

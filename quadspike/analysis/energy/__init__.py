@@ -1,0 +1,27 @@
+"""What a network costs: operations, energy, and the paper's own account of both."""
+
+from quadspike.analysis.energy.counts import count_operations, measure, synaptic_operations
+from quadspike.analysis.energy.paper import compare_with_paper, paper_table
+from quadspike.analysis.energy.report import (
+    EnergyCosts,
+    EnergyReport,
+    EnergyRow,
+    Totals,
+    energy,
+)
+from quadspike.analysis.energy.table import paper_tables, report_table
+
+__all__ = [
+    "EnergyCosts",
+    "EnergyReport",
+    "EnergyRow",
+    "Totals",
+    "compare_with_paper",
+    "count_operations",
+    "energy",
+    "measure",
+    "paper_table",
+    "paper_tables",
+    "report_table",
+    "synaptic_operations",
+]

@@ -1,0 +1,210 @@
+"""How many operations a network does: from its shapes, and from the spikes that occur."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from quadspike.errors import QuadspikeError
+from quadspike.models import Network
+from quadspike.norms import BatchNorm
+from quadspike.soma import Soma
+
+Synapse = nn.Conv1d | nn.Conv2d | nn.Linear
+SYNAPSES = (nn.Conv1d, nn.Conv2d, nn.Linear)
+
+
+@dataclass(frozen=True)
+class SynapseCount:
+    """A convolution or linear layer: `macs` per evaluation, `evaluations` per sample.
+
+    `macs` is the nominal count, image borders padded. `real` says that no neuron fired
+    before it, so that its input is real-valued and each operation multiplies.
+    """
+
+    layer: str
+    kind: str
+    macs: int
+    evaluations: int
+    real: bool
+
+
+@dataclass(frozen=True)
+class SomaCount:
+    """A layer of `neurons`, each doing `macs_per_step` multiply-accumulates a step."""
+
+    layer: str
+    kind: str
+    neurons: int
+    macs_per_step: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Every layer in the order it runs, and the modules whose parameters nobody counts."""
+
+    layers: tuple[SynapseCount | SomaCount, ...]
+    outputs: int
+    uncounted: tuple[str, ...]
+
+
+@dataclass
+class Traffic:
+    """What really arrived at one synapse, summed over the samples."""
+
+    elements: int = 0
+    magnitude: float = 0.0
+    largest: float = 0.0
+    accumulates: float = 0.0
+    """Operations when an input of size n costs n accumulates."""
+    multiplies: float = 0.0
+    """Operations when a nonzero input costs one multiply-accumulate."""
+    graded: bool = False
+
+    @property
+    def rate(self) -> float:
+        return self.magnitude / self.elements
+
+    def add(self, synapse: Synapse, x: Tensor, real: bool) -> None:
+        # A real-valued input is computed densely: zeros are multiplied like any number.
+        active = torch.ones_like(x) if real else x.ne(0).to(x.dtype)
+        self.elements += x.numel()
+        self.magnitude += x.abs().sum(dtype=torch.float64).item()
+        self.largest = max(self.largest, x.abs().amax().item())
+        self.accumulates += synaptic_operations(synapse, x)
+        self.multiplies += synaptic_operations(synapse, active)
+        self.graded |= not torch.equal(x, x.round())
+
+
+@dataclass
+class Measurement:
+    """The traffic of every synapse by name, over `samples` samples."""
+
+    samples: int = 0
+    traffic: dict[str, Traffic] = field(default_factory=dict)
+
+
+def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
+    """Count by one pass over `frames`, a batch of one sample whose values do not matter."""
+    layers: list[SynapseCount | SomaCount] = []
+
+    def observe(label: str, module: nn.Module, x: Tensor, out: Tensor, real: bool) -> None:
+        if isinstance(module, Soma):
+            neuron = module.neuron
+            layers.append(SomaCount(label, neuron.name, out[0].numel(), neuron.macs_per_step))
+        elif isinstance(module, SYNAPSES):
+            kind = "linear" if isinstance(module, nn.Linear) else "conv"
+            weight = module.weight
+            macs = weight.numel() * (out[0].numel() // weight.shape[0])
+            layers.append(SynapseCount(label, kind, macs, x.shape[0], real))
+
+    try:
+        logits = _observe(model, observe, frames, timesteps)
+    except RuntimeError as error:  # how torch says that a size does not fit
+        raise QuadspikeError(
+            f"the network cannot run on input {tuple(frames.shape)}: {error}"
+        ) from error
+    return Counts(tuple(layers), logits.shape[-1], _uncounted(model))
+
+
+def measure(model: Network, batches: Iterable[Tensor], timesteps: int, static: bool) -> Measurement:
+    """Run `batches` and add up what arrives at each synapse."""
+    result = Measurement()
+
+    def observe(label: str, module: nn.Module, x: Tensor, out: Tensor, real: bool) -> None:
+        del out
+        if isinstance(module, SYNAPSES):
+            result.traffic.setdefault(label, Traffic()).add(module, x, real)
+
+    for batch in batches:
+        result.samples += batch.shape[0 if static else 1]
+        _observe(model, observe, batch, timesteps)
+    for label, seen in result.traffic.items():
+        if not math.isfinite(seen.magnitude):
+            raise QuadspikeError(
+                f"layer {label!r} received values that are not finite numbers; "
+                'find where they start with model(x, taps="finite")'
+            )
+    return result
+
+
+def synaptic_operations(synapse: Synapse, x: Tensor) -> float:
+    """The sum over inputs of |x| times the number of outputs the input really reaches.
+
+    An input near the border reaches fewer outputs than the nominal count says. Every
+    channel reaches the same outputs, so all are added up first and one ones-kernel serves.
+
+    >>> synaptic_operations(nn.Conv2d(1, 4, 3, padding=1), torch.ones(1, 1, 2, 2))
+    64.0
+    """
+    if isinstance(synapse, nn.Linear):
+        return x.abs().sum(dtype=torch.float64).item() * synapse.out_features
+    summed = x.abs().sum(dim=(0, 1), dtype=torch.float64)[None, None]
+    names = ("kernel_size", "stride", "padding", "dilation", "padding_mode")
+    options: dict[str, Any] = {name: getattr(synapse, name) for name in names}
+    kind = nn.Conv1d if isinstance(synapse, nn.Conv1d) else nn.Conv2d
+    # On "meta" initial weights draw no random numbers.
+    reach = kind(1, 1, bias=False, dtype=torch.float64, device="meta", **options)
+    reach.to_empty(device=x.device)
+    with torch.no_grad():
+        reach.weight.fill_(1.0)
+        reached: float = reach(summed).sum().item()
+    return reached * (synapse.out_channels // synapse.groups)
+
+
+Observer = Callable[[str, nn.Module, Tensor, Tensor, bool], None]
+
+
+def _observe(model: Network, observe: Observer, x: Tensor, timesteps: int) -> Tensor:
+    """Run `model` in evaluation mode and show `observe` each synapse and soma as it runs."""
+    calls: Counter[str] = Counter()
+    fired = False
+
+    def hook(name: str, module: nn.Module, args: tuple[Any, ...], out: Tensor) -> None:
+        nonlocal fired
+        calls[name] += 1
+        label = name if calls[name] == 1 else f"{name}@{calls[name]}"
+        observe(label, module, args[0], out, not fired)
+        fired = fired or isinstance(module, Soma)
+
+    with _hooked(model, hook), torch.no_grad():
+        logits: Tensor = model(x, timesteps=timesteps)
+    return logits
+
+
+@contextmanager
+def _hooked(model: Network, hook: Callable[..., None]) -> Iterator[None]:
+    """Evaluation mode with hooks; the user's modes come back and the hooks go, whatever happens."""
+    modes = [(module, module.training) for module in model.modules()]
+    handles = [
+        module.register_forward_hook(partial(hook, name))
+        for name, module in model.named_modules()
+        if isinstance(module, (*SYNAPSES, Soma))
+    ]
+    try:
+        model.eval()
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+        for module, training in modes:
+            module.training = training
+
+
+def _uncounted(model: Network) -> tuple[str, ...]:
+    inside_somas = {part for soma in model.somas().values() for part in soma.modules()}
+    return tuple(
+        f"{name} ({type(module).__name__})"
+        for name, module in model.named_modules()
+        if next(module.parameters(recurse=False), None) is not None
+        and not isinstance(module, (*SYNAPSES, BatchNorm))  # a norm folds into its synapse
+        and module not in inside_somas
+    )

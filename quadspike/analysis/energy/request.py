@@ -1,0 +1,106 @@
+"""From the words of a command line to an energy report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from quadspike.analysis.energy.paper import paper_table, printed_rate
+from quadspike.analysis.energy.report import COSTS_45NM, EnergyCosts, EnergyReport, energy
+from quadspike.data.geometry import GEOMETRIES, Geometry
+from quadspike.errors import QuadspikeError, check_name
+from quadspike.models import Network, create_model, list_models, load_model
+
+UNTRAINED_RATE = 0.1587
+"""P(N(0, u_th^2) >= u_th): how often a layer fires when tdBN has just set its input."""
+
+
+@dataclass(frozen=True)
+class EnergyRequest:
+    """Which network, on what input, at which firing rates."""
+
+    model: str | None = None
+    dataset: str = "cifar10"
+    timesteps: int | None = None
+    neuron: str = "qif"
+    residual: str = "fire-then-sum"
+    rate: float | None = None
+    weights: Path | None = None
+    inputs: Path | None = None
+    costs: EnergyCosts = COSTS_45NM
+    stem_every_step: bool = False
+
+    def answer(self) -> tuple[str, EnergyReport]:
+        """A heading that says where the rates come from, and the report."""
+        check_name("dataset", self.dataset, GEOMETRIES)
+        geometry = GEOMETRIES[self.dataset]
+        network = self._network(geometry)
+        steps = network.timesteps if self.timesteps is None else self.timesteps
+        source, rates, batch = self._rates(network, steps)
+        report = energy(
+            network,
+            geometry,
+            timesteps=steps,
+            rates=rates,
+            inputs=batch,
+            costs=self.costs,
+            stem_every_step=self.stem_every_step,
+        )
+        name = self.weights or self.model
+        return f"{name}, {self.dataset}, T = {steps}; firing rates: {source}", report
+
+    def _network(self, geometry: Geometry) -> Network:
+        if self.weights is not None:
+            if self.model is not None:
+                raise QuadspikeError(
+                    f"--weights says which model it is; leave {self.model!r} out, or --weights"
+                )
+            return load_model(self.weights)
+        if self.model is None:
+            raise QuadspikeError(
+                f"name a model ({', '.join(list_models())}), or use --weights or --paper"
+            )
+        return create_model(
+            self.model,
+            neuron=self.neuron,
+            residual=self.residual,
+            in_channels=geometry.channels,
+            num_classes=geometry.classes,
+            image_size=geometry.size,
+            timesteps=2 if self.timesteps is None else self.timesteps,
+        )
+
+    def _rates(self, network: Network, steps: int) -> tuple[str, float | None, Tensor | None]:
+        if self.inputs is not None:
+            if self.rate is not None:
+                raise QuadspikeError("--inputs measures the rates; leave --rate out, or --inputs")
+            batch = load_inputs(self.inputs)
+            return f"measured on {self.inputs}", None, batch
+        if self.rate is not None:
+            return f"{self.rate:g} as stated", self.rate, None
+        name = network.config["name"] if network.config else self.model
+        rows = [r for r in paper_table() if (r.model, r.geometry) == (name, self.dataset)]
+        if rows:
+            row = min(rows, key=lambda r: abs(r.timesteps - steps))
+            rate = printed_rate(row)
+            return f"{rate:.3f}, implied by the paper's energy table", rate, None
+        return f"{UNTRAINED_RATE}, an untrained layer's under tdBN", UNTRAINED_RATE, None
+
+
+def load_inputs(path: Path) -> Tensor:
+    """A batch from a .npy file of floating numbers, `[N, C, H, W]` or `[T, N, C, H, W]`."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise QuadspikeError(f"cannot read inputs from {path}: {error}") from None
+    if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, np.floating):
+        kind = array.dtype if isinstance(array, np.ndarray) else "an archive"
+        raise QuadspikeError(
+            f"{path} must hold one array of floating numbers, scaled as the network was "
+            f"trained; got {kind}"
+        )
+    return torch.from_numpy(array.astype(np.float32))

@@ -1,0 +1,211 @@
+"""Energy reports as tables for a terminal."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from quadspike.analysis.energy.paper import Cell, PaperRow, Quantity, compare_with_paper
+from quadspike.analysis.energy.report import FLAGS, EnergyReport, EnergyRow, Totals
+
+PJ_PER_UJ = 1e6
+_MARKS = {"real": "r", "once": "1", "integer": "n", "graded": "g"}
+
+
+def report_table(report: EnergyReport) -> Group:
+    """The layers, the totals and what the marks mean."""
+    used = [flag for flag in FLAGS if any(flag in row.flags for row in report.rows)]
+    notes = [(_MARKS[flag], FLAGS[flag]) for flag in used]
+    if report.uncounted:
+        notes.append(("!", f"not counted: {', '.join(report.uncounted)}"))
+    return Group(_layers(report), "", _totals(report), "", _footnotes(notes))
+
+
+def paper_tables() -> Group:
+    """The paper's energy table beside our counts, and why where they differ."""
+    cells = compare_with_paper()
+    notes = list(dict.fromkeys(cell.note for cell in cells if cell.note))
+    marks = {note: chr(ord("a") + index) for index, note in enumerate(notes)}
+    by_row: dict[PaperRow, dict[Quantity, Cell]] = {}
+    for cell in cells:
+        by_row.setdefault(cell.row, {})[cell.quantity] = cell
+    return Group(
+        _paper_operations(by_row, marks),
+        "",
+        _paper_energies(by_row, marks),
+        "",
+        _paper_overheads(by_row, marks),
+        "",
+        Text(_verdict(cells), style="bold"),
+        _footnotes([(mark, note) for note, mark in marks.items()]),
+    )
+
+
+def _verdict(cells: list[Cell]) -> str:
+    """How many figures agree; the paper prints one count for several numbers of steps."""
+    figures = {
+        (cell.row.model, cell.row.geometry, cell.quantity, cell.computed): cell.agrees
+        for cell in cells
+        if cell.agrees is not None
+    }
+    agreeing, all_of_them = sum(map(bool, figures.values())), len(figures)
+    return f"{agreeing} of the {all_of_them} figures checked agree; the notes explain the others."
+
+
+def _layers(report: EnergyReport) -> Table:
+    measured = report.source == "measured"
+    table = _table(f"Operations per step, and energy per inference of {report.timesteps} steps")
+    table.add_column("layer", overflow="fold")
+    for title in ("kind", "operations"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    for title in ("rate", "µJ", *["exact µJ"] * measured):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in report.rows:
+        table.add_row(*_layer(row))
+    return table
+
+
+def _layer(row: EnergyRow) -> list[str]:
+    """One line, to fit 80 columns with the networks of the paper."""
+    marks = "".join(_MARKS[flag] for flag in row.flags)
+    parts = [
+        row.layer,
+        f"{row.neurons:,} {row.kind}" if row.neurons else row.kind,
+        f"{row.macs or row.acs:,}",
+        f"{'AC' if row.acs else 'MAC'} {marks}",
+        "" if row.rate is None else f"{row.rate:.4f}",
+        _uj(row.energy_pj),
+    ]
+    return parts if row.exact_energy_pj is None else [*parts, _uj(row.exact_energy_pj)]
+
+
+def _totals(report: EnergyReport) -> Table:
+    table = _table("Totals")
+    table.add_column("")
+    table.add_column(f"rate x count ({report.source} rates)", justify="right")
+    columns = [report.estimate]
+    if report.exact is not None:
+        table.add_column("exact operations", justify="right")
+        columns.append(report.exact)
+    lines = {
+        "this network": [_mj(totals.energy_mj) for totals in columns],
+        "with QIF": [_mj(totals.qif_mj) for totals in columns],
+        "with LIF": [_mj(totals.lif_mj) for totals in columns],
+        "QIF over LIF": [_overhead(totals) for totals in columns],
+        "ANN with ReLU": [_mj(report.ann_mj)],
+        "MACs per step": [f"{report.macs_per_step:,}"],
+        "ACs per step": [f"{report.acs_per_step:,}"],
+        "neurons": [f"{report.neurons:,}"],
+    }
+    for name, values in lines.items():
+        table.add_row(name, *values)
+    return table
+
+
+def _paper_operations(by_row: dict[PaperRow, dict[Quantity, Cell]], marks: dict[str, str]) -> Table:
+    table = _table("Operations per step")
+    table.add_column("network", no_wrap=True)
+    table.add_column("data")
+    for title in ("MACs\npaper", "\nours", "ACs\npaper", "\nours"):
+        table.add_column(title, justify="right", no_wrap=True)
+    networks = {(row.network, row.dataset): cells for row, cells in by_row.items()}
+    for names, cells in networks.items():
+        macs, acs = cells["macs"], cells["acs"]
+        table.add_row(
+            *names,
+            _scientific(macs.printed),
+            _ours(macs, ",.0f", marks),
+            _scientific(acs.printed),
+            _ours(acs, ",.0f", marks),
+        )
+    return table
+
+
+def _paper_energies(by_row: dict[PaperRow, dict[Quantity, Cell]], marks: dict[str, str]) -> Table:
+    table = _by_row("Energy per inference, in mJ", ("rate\nimplied", "energy\npaper", "\nours"))
+    for row, cells in by_row.items():
+        table.add_row(
+            *_names(row),
+            _ours(cells["rate"], ".3f", marks),
+            str(row.energy_mj),
+            _ours(cells["energy_mj"], ".3f", marks),
+        )
+    return table
+
+
+def _paper_overheads(by_row: dict[PaperRow, dict[Quantity, Cell]], marks: dict[str, str]) -> Table:
+    titles = ("mJ\npaper", "\nours", "%\npaper", "\nours")
+    table = _by_row("What QIF adds to LIF, per inference and as a share of it", titles)
+    for row, cells in by_row.items():
+        table.add_row(
+            *_names(row),
+            str(row.overhead_mj),
+            _ours(cells["overhead_mj"], ".4f", marks),
+            str(row.overhead_percent),
+            _ours(cells["overhead_percent"], ".2f", marks),
+        )
+    return table
+
+
+def _by_row(title: str, columns: tuple[str, ...]) -> Table:
+    table = _table(title)
+    table.add_column("network", no_wrap=True)
+    table.add_column("data")
+    for heading in ("T", *columns):
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _names(row: PaperRow) -> tuple[str, str, str]:
+    return row.network, row.dataset, str(row.timesteps)
+
+
+def _ours(cell: Cell, spec: str, marks: dict[str, str]) -> Text:
+    """Our value, whether it agrees, and the mark of its footnote."""
+    verdict, style = {True: ("✓", "green"), False: ("✗", "red"), None: ("", "dim")}[cell.agrees]
+    text = Text(f"{cell.computed:{spec}} ")
+    text.append(verdict + marks.get(cell.note, " "), style=style)
+    return text
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+
+
+def _footnotes(notes: list[tuple[str, str]]) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(style="dim")
+    for mark, note in notes:
+        grid.add_row(mark, note)
+    return grid
+
+
+def _scientific(value: Decimal | None) -> str:
+    return "" if value is None else f"{value:.2e}".replace("e+", "e")
+
+
+def _uj(pj: float) -> str:
+    uj = pj / PJ_PER_UJ
+    return "<0.01" if 0 < uj < 0.01 else f"{uj:,.2f}"
+
+
+def _mj(mj: float) -> str:
+    return f"{mj:#.4g} mJ"
+
+
+def _overhead(totals: Totals) -> str:
+    return f"{_mj(totals.overhead_mj)} ({100 * totals.overhead_share:.2f} %)"

@@ -1,0 +1,82 @@
+"""Is every layer alive? Firing rates, windows and the first number that is not one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from quadspike.models.network import Network
+
+DEAD, SATURATED, BLIND = 1e-3, 0.95, 0.01
+_KINDS = ("rate", "window", "largest", "finite")
+
+
+@dataclass(frozen=True)
+class LayerHealth:
+    """One layer on one batch, averaged over time."""
+
+    layer: str
+    rate: float
+    window: float
+    """Share of membranes inside the surrogate's window, where a gradient passes."""
+    largest: float
+    finite: bool
+
+    @property
+    def warning(self) -> str:
+        """What is wrong, in words; empty if nothing is."""
+        if not self.finite:
+            return "a membrane is not a finite number"
+        if self.rate < DEAD:
+            return f"dead: fires in {self.rate:.2%} of steps"
+        if self.rate > SATURATED:
+            return f"saturated: fires in {self.rate:.1%} of steps"
+        if self.window < BLIND:
+            return f"no gradient: {self.window:.2%} of membranes lie inside the window"
+        return ""
+
+
+@dataclass(frozen=True)
+class Health:
+    """Every layer of a network, in order."""
+
+    layers: tuple[LayerHealth, ...]
+
+    @property
+    def first_non_finite(self) -> str | None:
+        """The name of the first layer whose membrane left the finite numbers."""
+        return next((layer.layer for layer in self.layers if not layer.finite), None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(f"{layer.layer}: {layer.warning}" for layer in self.layers if layer.warning)
+
+
+@torch.no_grad()
+def health(model: Network, x: Tensor) -> Health:
+    """Look at every layer of `model` on the batch `x`, in evaluation mode.
+
+    >>> from quadspike import create_model
+    >>> model = create_model("cnn", in_channels=1, seed=0).eval()
+    >>> health(model, torch.randn(8, 1, 8, 8)).first_non_finite is None
+    True
+    """
+    training = model.training
+    try:
+        _, seen = model.eval()(x, taps=_KINDS)
+    finally:
+        model.train(training)
+    return Health(
+        tuple(
+            LayerHealth(
+                name,
+                rate=float(values["rate"].nanmean()),
+                window=float(values["window"].mean()),
+                largest=float(values["largest"].max()),
+                finite=bool(values["finite"].all()),
+            )
+            for name, values in seen.items()
+        )
+    )

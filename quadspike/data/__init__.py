@@ -1,0 +1,1 @@
+"""What the networks see: images, event frames and their geometry."""
