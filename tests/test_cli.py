@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from quadspike import create_model, list_models, save_model
+from tests.conftest import calibrate, run_cli
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A small model and a batch of inputs, as files."""
+    x = torch.randn(16, 1, 8, 8)
+    model = calibrate(create_model("cnn", in_channels=1, timesteps=3, seed=0), x)
+    np.save(tmp_path / "x.npy", x.numpy())
+    return model, x, save_model(model, tmp_path / "model.safetensors"), tmp_path / "x.npy"
+
+
+def test_the_installed_command_and_the_module_are_the_same_door():
+    done = subprocess.run(
+        [sys.executable, "-m", "quadspike", "models"], capture_output=True, text=True, check=True
+    )
+    assert all(name in done.stdout for name in list_models())
+
+
+def test_energy_of_the_paper_s_network(capsys):
+    assert run_cli("energy", "resnet19", "--dataset", "cifar10", "--timesteps", "2") == 0
+    out = capsys.readouterr().out
+    assert "implied by the paper" in out
+    assert "4,981,248" in out
+    assert "2,214,726,144" in out
+
+
+def test_energy_at_a_stated_and_at_an_untrained_rate(capsys):
+    assert run_cli("energy", "cnn", "--dataset", "digits", "--rate", "0.12") == 0
+    assert "0.12 as stated" in capsys.readouterr().out
+    assert run_cli("energy", "cnn", "--dataset", "digits") == 0
+    assert "untrained layer" in capsys.readouterr().out
+
+
+def test_energy_measured_on_saved_weights(capsys, saved):
+    model, x, weights, inputs = saved
+    arguments = ["--weights", str(weights), "--inputs", str(inputs), "--dataset", "digits"]
+    assert run_cli("energy", *arguments) == 0
+    out = capsys.readouterr().out
+    _, seen = model(x, taps="rate")
+    assert f"{seen['conv1.1']['rate'].mean().item():.4f}" in out
+    assert "exact operations" in out
+    assert "T = 3" in out
+
+
+def test_energy_beside_the_paper(capsys):
+    assert run_cli("energy", "--paper") == 0
+    out = capsys.readouterr().out
+    assert "13 of the 24 figures checked agree" in out
+    assert "Contradicts the paper's own rule" in out
+
+
+def test_figures_of_other_parameters(capsys, tmp_path):
+    code = run_cli(
+        "figures", str(tmp_path / "out"), "--formats", "png", "--only", "recurrence", "--u2", "0.3"
+    )
+    assert code == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["recurrence.png"]
+    assert "recurrence.png" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["enrgy"], "did you mean 'energy'"),
+        (["energy"], "name a model"),
+        (["energy", "resnet91"], "did you mean 'resnet19'"),
+        (["energy", "resnet19", "--dataset", "cifar"], "did you mean 'cifar10'"),
+        (["energy", "resnet19", "--timesteps", "0"], "timesteps"),
+        (["energy", "resnet19", "--rate", "-1"], ">= 0"),
+        (["energy", "resnet19", "--mac", "0"], "must be a number > 0"),
+        (["energy", "--weights", "nowhere.safetensors"], "cannot read a model"),
+        (["energy", "cnn", "--weights", "nowhere.safetensors"], "leave 'cnn' out"),
+        (["energy", "cnn", "--inputs", "nowhere.npy"], "cannot read inputs"),
+        (["energy", "cnn", "--inputs", "x", "--rate", "0.1"], "leave --rate out"),
+        (["figures", "out", "--a", "-1"], "a > 0"),
+        (["figures", "out", "--only", "cobwebs"], "did you mean 'cobweb'"),
+    ],
+)
+def test_mistakes_end_with_one_line_and_exit_code_2(
+    capsys, arguments, message, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert run_cli(*arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("quadspike: ")
+    assert message in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_inputs_of_the_wrong_kind_are_refused(capsys, saved, tmp_path):
+    for name, content in {"int": np.zeros((2, 1, 8, 8), int), "shape": np.zeros((2, 3))}.items():
+        np.save(tmp_path / f"{name}.npy", content)
+        weights = str(saved[2])
+        path = str(tmp_path / f"{name}.npy")
+        assert run_cli("energy", "--weights", weights, "--inputs", path, "--dataset", "digits") == 2
+        assert "quadspike: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["energy", "figures", "models"])
+def test_help_teaches(capsys, command):
+    assert run_cli(command, "--help") == 0
+    assert "usage" in capsys.readouterr().out
