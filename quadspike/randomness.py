@@ -2,11 +2,12 @@
 
 Philox4x32-10 written in tensor arithmetic: the same bits on every device, inside a graph
 or out, with no generator state to lose. Inside a network a draw is a function of
-(seed, step, layer); for data, of (seed, epoch, sample, purpose).
+(seed, step, layer): `uniform`; for data, of (seed, epoch, sample, purpose): `per_sample`.
 """
 
 from __future__ import annotations
 
+import math
 import zlib
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ def purpose(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[Tensor, Tensor]) -> Tensor:
+def philox(counter: tuple[Tensor, ...], key: tuple[Tensor, Tensor]) -> Tensor:
     """Four 32-bit words per counter, `[..., 4]` as int64; ten rounds."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
@@ -67,14 +68,50 @@ def uniform(
     >>> bool((uniform((3,), key, "a") == uniform((5,), key, "a")[:3]).all())
     True
     """
-    size = 1
-    for length in shape:
-        size *= length
+    size = math.prod(shape)
     place = torch.arange((size + 3) // 4, device=device)
+    step, seed = _words(key.step, device), _words(key.seed, device)
+    name_word = _scalar(purpose(name), device)
+    return _unit(philox((place, *step, name_word), seed)).flatten()[:size].view(shape)
 
-    def word(value: int | Tensor, shift: int = 0) -> Tensor:
-        return (torch.as_tensor(value, device=device, dtype=torch.int64) >> shift) & _MASK
 
-    counter = (place, word(key.step), word(key.step, 32), word(purpose(name)))
-    words = philox(counter, (word(key.seed), word(key.seed, 32)))
-    return ((words >> 8).to(torch.float32) * 2**-24).flatten()[:size].view(shape)
+def per_sample(
+    count: int, samples: Tensor, seed: int | Tensor, epoch: int | Tensor, name: str
+) -> Tensor:
+    """Uniform draws in [0, 1), `[samples, count]`, on the samples' device.
+
+    Row i is a function of (seed, epoch, samples[i], name) alone, whatever the batch.
+
+    >>> one = per_sample(3, torch.tensor([5]), seed=1, epoch=2, name="crop")
+    >>> many = per_sample(3, torch.tensor([4, 5, 6]), seed=1, epoch=2, name="crop")
+    >>> bool((one[0] == many[1]).all())
+    True
+    """
+    device = samples.device
+    block = torch.arange((count + 3) // 4, device=device)
+    name_word = _scalar(purpose(name), device)
+    counter = (samples.long()[:, None], block[None, :], _scalar(epoch, device), name_word)
+    words = philox(counter, _words(seed, device))
+    return _unit(words).flatten(1)[:, :count]
+
+
+def permutation(length: int, seed: int, epoch: int, name: str = "shuffle") -> Tensor:
+    """The order of `length` samples in an epoch, a function of (seed, epoch, name) alone."""
+    keys = per_sample(2, torch.arange(length), seed, epoch, name).double()
+    return torch.argsort(keys[:, 0] + keys[:, 1] * 2.0**-24, stable=True)
+
+
+def _words(value: int | Tensor, device: torch.device | str) -> tuple[Tensor, Tensor]:
+    """The low and high 32 bits of a number."""
+    whole = _scalar(value, device)
+    return whole & _MASK, (whole >> 32) & _MASK
+
+
+def _scalar(value: int | Tensor, device: torch.device | str) -> Tensor:
+    # Filled on the device: a copy from the host could not be captured in a CUDA graph.
+    return value.long() if isinstance(value, Tensor) else torch.full((), value, device=device)
+
+
+def _unit(words: Tensor) -> Tensor:
+    """32-bit words as float32 in [0, 1)."""
+    return (words >> 8).to(torch.float32) * 2**-24

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from quadspike.randomness import Key, philox, purpose, uniform
+from quadspike.randomness import Key, per_sample, permutation, philox, purpose, uniform
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,22 @@ def test_draws_are_uniform():
     assert draws.max() < 1
     assert draws.mean().item() == pytest.approx(0.5, abs=3e-3)
     assert draws.var().item() == pytest.approx(1 / 12, abs=1e-3)
+
+
+def test_a_sample_s_draws_do_not_depend_on_its_batch():
+    samples = torch.tensor([3, 70_000, 5])
+    draws = per_sample(7, samples, seed=9, epoch=4, name="crop")
+    assert draws.shape == (3, 7)
+    for row, sample in zip(draws, samples, strict=True):
+        assert torch.equal(row, per_sample(7, sample[None], 9, 4, "crop")[0])
+    for changed in ({"seed": 8}, {"epoch": 5}, {"name": "flip"}):
+        other = per_sample(7, samples, **{"seed": 9, "epoch": 4, "name": "crop", **changed})
+        assert not (other == draws).any()
+
+
+def test_a_permutation_is_one_and_changes_with_the_epoch():
+    one, two = permutation(1000, 0, 0), permutation(1000, 0, 1)
+    assert torch.equal(one.sort().values, torch.arange(1000))
+    assert not torch.equal(one, two)
+    assert torch.equal(one, permutation(1000, 0, 0))
+    assert (one == torch.arange(1000)).sum() < 10

@@ -1,0 +1,1 @@
+"""Event cameras: recordings, their files, frames made of them, and a simulated sensor."""

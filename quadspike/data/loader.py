@@ -1,0 +1,80 @@
+"""Batches on the device, each a function of (seed, epoch, step) alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from quadspike.data.split import Split
+from quadspike.errors import QuadspikeError, check_count
+from quadspike.randomness import per_sample, permutation
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Where a batch's randomness comes from: its seed, its epoch, and which samples it holds."""
+
+    seed: int | Tensor
+    epoch: int | Tensor
+    samples: Tensor
+
+    def uniform(self, count: int, purpose: str) -> Tensor:
+        """Draws in [0, 1), `[B, count]`, the same for a sample whatever batch it is in."""
+        return per_sample(count, self.samples, self.seed, self.epoch, purpose)
+
+
+Transform = Callable[[Tensor, Draw], Tensor]
+"""A batch as uint8 or float, and its draw, to the batch transformed."""
+
+
+class Batch(NamedTuple):
+    """Inputs as the model takes them, and labels."""
+
+    inputs: Tensor
+    labels: Tensor
+
+
+@dataclass(frozen=True)
+class Loader:
+    """A split in batches, transformed on the split's device.
+
+    Shuffled, the last partial batch is dropped, so that shapes never change; in order,
+    every sample is there. Any epoch can be entered at any step.
+    """
+
+    split: Split
+    batch_size: int
+    transform: Transform
+    seed: int = 0
+    shuffle: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("batch_size", self.batch_size)
+        if self.shuffle and self.batch_size > len(self.split):
+            raise QuadspikeError(
+                f"a batch of {self.batch_size} is larger than the {len(self.split)} samples of "
+                f"{self.split.name}; lower the batch size"
+            )
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        if self.shuffle:
+            return len(self.split) // self.batch_size
+        return -(-len(self.split) // self.batch_size)
+
+    def epoch(self, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch, from step `start` on."""
+        device = self.split.inputs.device
+        size = len(self.split)
+        order = permutation(size, self.seed, epoch) if self.shuffle else torch.arange(size)
+        order = order.to(device)
+        for step in range(start, len(self)):
+            samples = order[step * self.batch_size : (step + 1) * self.batch_size]
+            draw = Draw(self.seed, epoch, samples)
+            yield Batch(
+                self.transform(self.split.inputs[samples], draw), self.split.labels[samples]
+            )

@@ -1,0 +1,59 @@
+"""One split of a data set, held in memory as bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from quadspike.errors import QuadspikeError
+
+
+@dataclass(frozen=True)
+class Split:
+    """Inputs as uint8, images `[N, C, H, W]` or clips `[N, T, C, H, W]`, and labels `[N]`.
+
+    >>> split = Split("toy", torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.arange(4) % 2,
+    ...               ("a", "b"))
+    >>> len(split), split.subset(torch.tensor([1, 3])).labels.tolist()
+    (4, [1, 1])
+    """
+
+    name: str
+    inputs: Tensor
+    labels: Tensor
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.inputs.dtype != torch.uint8 or self.inputs.ndim not in (4, 5):
+            raise QuadspikeError(
+                f"{self.name}: inputs must be uint8 [N, C, H, W] or [N, T, C, H, W], "
+                f"got {self.inputs.dtype} {tuple(self.inputs.shape)}"
+            )
+        if self.labels.shape != self.inputs.shape[:1] or self.labels.dtype != torch.int64:
+            raise QuadspikeError(
+                f"{self.name}: labels must be int64 [{len(self.inputs)}], "
+                f"got {self.labels.dtype} {tuple(self.labels.shape)}"
+            )
+        if len(self) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < self.count:
+            raise QuadspikeError(
+                f"{self.name}: labels must lie in 0..{self.count - 1}, "
+                f"got {int(self.labels.min())}..{int(self.labels.max())}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def count(self) -> int:
+        """The number of classes."""
+        return len(self.classes)
+
+    def to(self, device: torch.device | str) -> Split:
+        return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device))
+
+    def subset(self, indices: Tensor) -> Split:
+        """Those samples, in that order."""
+        place = indices.to(self.inputs.device)
+        return replace(self, inputs=self.inputs[place], labels=self.labels[place])

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from quadspike import QuadspikeError
+from quadspike.data.loader import Loader
+from quadspike.data.split import Split
+
+
+def toy(size=10):
+    inputs = torch.arange(size, dtype=torch.uint8).view(-1, 1, 1, 1).expand(-1, 1, 2, 2)
+    return Split("toy", inputs, torch.arange(size) % 3, ("a", "b", "c"))
+
+
+def noisy(x, draw):
+    return x.float() + draw.uniform(1, "noise").view(-1, 1, 1, 1)
+
+
+def test_an_epoch_in_order_has_every_sample():
+    batches = list(Loader(toy(), 4, lambda x, draw: x).epoch())
+    assert [len(batch.inputs) for batch in batches] == [4, 4, 2]
+    assert torch.cat([batch.labels for batch in batches]).tolist() == [i % 3 for i in range(10)]
+
+
+def test_a_shuffled_epoch_drops_the_partial_batch_and_changes_with_the_epoch():
+    loader = Loader(toy(), 4, lambda x, draw: x, shuffle=True)
+    first = torch.cat([batch.inputs[:, 0, 0, 0] for batch in loader.epoch(0)])
+    second = torch.cat([batch.inputs[:, 0, 0, 0] for batch in loader.epoch(1)])
+    assert len(loader) == 2
+    assert len(first.unique()) == 8
+    assert not torch.equal(first, second)
+
+
+def test_an_epoch_entered_in_the_middle_goes_on_the_same():
+    loader = Loader(toy(), 2, noisy, seed=3, shuffle=True)
+    whole = list(loader.epoch(7))
+    rest = list(loader.epoch(7, start=3))
+    for ours, theirs in zip(rest, whole[3:], strict=True):
+        assert torch.equal(ours.inputs, theirs.inputs)
+        assert torch.equal(ours.labels, theirs.labels)
+
+
+def test_a_sample_s_augmentation_does_not_depend_on_the_batch_size():
+    def by_sample(size):
+        loader = Loader(toy(), size, noisy, seed=3)
+        return torch.cat([batch.inputs for batch in loader.epoch(2)])
+
+    assert torch.equal(by_sample(3), by_sample(7))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Loader(toy(), 11, noisy, shuffle=True), "larger than the 10 samples"),
+        (lambda: Loader(toy(), 0, noisy), "batch_size"),
+        (lambda: Split("x", torch.zeros(2, 1, 2, 2), torch.zeros(2).long(), ("a",)), "uint8"),
+        (lambda: Split("x", toy().inputs, torch.zeros(3).long(), ("a",)), "int64"),
+        (lambda: Split("x", toy().inputs, torch.full((10,), 3), ("a", "b", "c")), r"0\.\.2"),
+    ],
+)
+def test_bad_input_is_refused(make, message):
+    with pytest.raises(QuadspikeError, match=message):
+        make()
