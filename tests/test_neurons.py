@@ -171,6 +171,12 @@ def test_roots_may_come_in_either_order():
     assert one.resting == other.resting
 
 
+def test_fixed_points_of_tensors_do_not_cancel():
+    values = {"a": 0.001, "u1": 0.01, "u2": 0.5}
+    learned = QIF(**{name: nn.Parameter(torch.tensor(v)) for name, v in values.items()})
+    assert learned.resting.item() == pytest.approx(QIF(**values).resting, rel=1e-4)
+
+
 def test_complex_roots_run_through_sum_and_product():
     neuron = QIF.from_resting(0.25, 0.1, 5.0, u_th=0.6)
     assert not neuron.has_real_roots
@@ -289,10 +295,15 @@ BAD_PARAMETERS = [
     (lambda: QIF(a=math.nan), "finite"),
     (lambda: QIF(a="big"), "must be a number"),
     (lambda: QIF(a=torch.ones(1, 2, 3)), r"\[C\] or \[T, C\]"),
+    (lambda: QIF(a=1j), "real number"),
+    (lambda: QIF(u1=[0.0, 0.0], u2=1j), "conjugate"),
+    (lambda: QIF(a=2.0, u1=-1.7, u2=-0.3), "no threshold is allowed"),
+    (lambda: QIF(u1=-1.0, u2=-0.5, u_th=-0.2).density(), "give input_std"),
+    (lambda: LIF(beta=[2.0, 3.0]), "got beta=2..3"),
     (lambda: QIF(u_th=0.4), "max"),
     (lambda: QIF(u_th=4.6), "u_th <= 4.5"),
     (lambda: QIF(u1=-5.0, u2=-5.0, u_th=1.0), "fixed points"),
-    (lambda: QIF(u1=1j, u2=1j), "conjugates"),
+    (lambda: QIF(u1=1j, u2=1j), "conjugate"),
     (lambda: QIF(a=torch.tensor([0.25, -0.1])), "a > 0"),
     (lambda: QIF.from_resting(0.25, 0.1, 5.0, u_th=0.5), "vertex"),
     (lambda: QIF.from_resting(0.25, 1.0, 1.0), "u_r < u_c"),

@@ -127,6 +127,11 @@ class Neuron(nn.Module):
         `input_std` is the threshold unless given, as tdBN makes it.
         """
         scalar = self._scalar_constants()
+        if input_std is None and scalar.u_th <= 0:
+            raise QuadspikeError(
+                f"the input's spread is u_th unless given, but u_th = {scalar.u_th:g}; "
+                "give input_std > 0"
+            )
         std = scalar.u_th if input_std is None else input_std
         return MembraneDensity.stationary(self, scalar, input_mean, std)
 
@@ -137,7 +142,7 @@ class Neuron(nn.Module):
                 f"the exact density is for one set of parameters; this {self.name!r} has them "
                 "per channel or step: make a neuron with one channel's numbers"
             )
-        return type(p)(*(float(value) for value in p))
+        return type(p)(*(_plain(value) for value in p))
 
     def config(self) -> dict[str, Any]:
         """What `create_neuron` needs to make it again."""
@@ -196,12 +201,14 @@ def show(value: Any) -> str:
     return f"{value:g}"
 
 
-def check_finite(owner: str, **values: Any) -> None:
-    """Refuse infinities and NaN among named numbers."""
+def check_numbers(owner: str, may_be_complex: bool = False, **values: Any) -> None:
+    """Refuse infinities, NaN and, unless they make sense, complex numbers."""
     for name, value in values.items():
         finite = torch.isfinite(value) if isinstance(value, Tensor) else cmath.isfinite(value)
         if not everywhere(finite):
             raise QuadspikeError(f"{owner}: {name} must be a finite number, got {value}")
+        if isinstance(value, complex) and not may_be_complex:
+            raise QuadspikeError(f"{owner}: {name} must be a real number, got {value}")
 
 
 def _number(owner: str, name: str, given: Any) -> Any:
@@ -209,10 +216,12 @@ def _number(owner: str, name: str, given: Any) -> Any:
     try:
         if isinstance(given, str):
             given = complex(given)
-        if isinstance(given, Sequence):
+        elif isinstance(given, Sequence):
             given = torch.tensor(given, dtype=torch.float32)
+        if isinstance(given, complex):
+            return given if given.imag else given.real
         if not isinstance(given, Tensor):
-            return given if isinstance(given, complex) else float(given)
+            return float(given)
     except (TypeError, ValueError):
         raise QuadspikeError(f"{owner}: {name} must be a number, got {given!r}") from None
     if given.ndim > 2 or not given.is_floating_point():

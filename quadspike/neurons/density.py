@@ -39,7 +39,7 @@ class MembraneDensity:
     >>> from quadspike import QIF
     >>> density = QIF().density()
     >>> round(density.rate, 3)
-    0.183
+    0.186
     """
 
     threshold: float

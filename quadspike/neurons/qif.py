@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from quadspike.errors import QuadspikeError, QuadspikeWarning
-from quadspike.neurons.base import Neuron, check_finite, everywhere, show
+from quadspike.neurons.base import Neuron, check_numbers, everywhere, show
 from quadspike.surrogates import Surrogate, Window
 
 _SLACK = 1e-9  # what rounding may cost a constraint that is met with equality
@@ -110,7 +110,7 @@ class QIF(Neuron):
         >>> neuron.u1, neuron.u2
         (0.0, 0.5)
         """
-        check_finite("QIF", a=a, u_r=u_r, u_c=u_c)
+        check_numbers("QIF", a=a, u_r=u_r, u_c=u_c)
         if a <= 0:
             raise QuadspikeError(f"QIF needs a > 0, got a={a:g}")
         if u_r >= u_c:
@@ -142,8 +142,9 @@ class QIF(Neuron):
                 "move u1 and u2 together towards 0, or lower a"
             )
         if isinstance(discriminant, Tensor):
-            root = discriminant.sqrt()
-            return (b - root) / 2, (b + root) / 2
+            far = (b + torch.copysign(discriminant.sqrt(), b)) / 2  # no cancellation
+            near = q / far
+            return torch.minimum(far, near), torch.maximum(far, near)
         low, high = _roots(b, q)
         return float(low.real), float(high.real)
 
@@ -170,12 +171,19 @@ class QIF(Neuron):
         return ("a", "u1", "u2", "u_th", "u_reset")
 
     def _check(self) -> None:
-        check_finite("QIF", **{name: getattr(self, name) for name in self.parameter_names()})
+        check_numbers("QIF", a=self.a, u_th=self.u_th, u_reset=self.u_reset)
+        check_numbers("QIF", may_be_complex=True, u1=self.u1, u2=self.u2)
         if not everywhere(self.a > 0):
             raise QuadspikeError(f"QIF needs a > 0, got a={show(self.a)}")
         self._settle_complex_roots()
         u_r, u_c = self._fixed_points()
         floor = _larger(self.u1, self.u2) if self.has_real_roots else self.vertex
+        if not everywhere(floor <= u_c):
+            raise QuadspikeError(
+                f"no threshold is allowed for QIF(a={show(self.a)}, u1={show(self.u1)}, "
+                f"u2={show(self.u2)}): its larger root lies above u_c = {show(u_c)}; "
+                "raise u1 or u2, or lower a"
+            )
         if not everywhere((self.u_th >= floor - _SLACK) & (self.u_th <= u_c + _SLACK)):
             rule = "max(u1, u2)" if self.has_real_roots else "the vertex (u1 + u2)/2"
             raise QuadspikeError(
@@ -193,13 +201,12 @@ class QIF(Neuron):
     def _settle_complex_roots(self) -> None:
         if not (isinstance(self.u1, complex) or isinstance(self.u2, complex)):
             return
-        u1, u2 = complex(self.u1), complex(self.u2)
-        if u1.imag == 0 and u2.imag == 0:
-            self.u1, self.u2 = u1.real, u2.real
-        elif not cmath.isclose(u1, u2.conjugate(), rel_tol=1e-12):
-            raise QuadspikeError(f"complex roots must be conjugates, got u1={u1}, u2={u2}")
-        else:
-            self.u1, self.u2 = u1, u1.conjugate()
+        u1, u2 = self.u1, self.u2
+        if isinstance(u1, Tensor) or isinstance(u2, Tensor) or not _conjugate(u1, u2):
+            raise QuadspikeError(
+                f"complex roots must be two conjugate numbers, got u1={u1}, u2={u2}"
+            )
+        self.u2 = u1.conjugate()
 
 
 def voltage_statistics(a: float, u1: complex, u2: complex, u_th: float) -> tuple[float, float]:
@@ -230,6 +237,10 @@ def _roots(total: float, product: float) -> tuple[Any, Any]:
     far = (total + math.copysign(math.sqrt(discriminant), total)) / 2
     near = product / far if far else 0.0
     return min(far, near), max(far, near)
+
+
+def _conjugate(u1: complex, u2: complex) -> bool:
+    return cmath.isclose(u1, complex(u2).conjugate(), rel_tol=1e-12)
 
 
 def _real(value: Any) -> Any:

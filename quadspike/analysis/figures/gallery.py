@@ -1,0 +1,73 @@
+"""Every figure by name, and all of them into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from quadspike.analysis.dynamics import constants
+from quadspike.analysis.figures.cobwebs import cobweb
+from quadspike.analysis.figures.comparison import lif_against_qif
+from quadspike.analysis.figures.membranes import membrane_density
+from quadspike.analysis.figures.parabola import recurrence
+from quadspike.analysis.figures.portrait import phase_portrait
+from quadspike.analysis.figures.style import styled
+from quadspike.analysis.figures.theorem import theorem_quality
+from quadspike.errors import QuadspikeError, check_name
+from quadspike.neurons import LIF, QIF
+
+FIGURES: dict[str, Callable[[QIF], Figure]] = {
+    "recurrence": recurrence,
+    "cobweb": cobweb,
+    "phase_portrait": phase_portrait,
+    "membrane_density": membrane_density,
+    "lif_against_qif": lambda neuron: lif_against_qif(neuron, LIF(u_th=constants(neuron).u_th)),
+    "theorem_quality": lambda neuron: theorem_quality(constants(neuron).u_th),
+}
+
+# No dates, so that the same figure is the same bytes.
+FORMATS: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+    "png": {},
+}
+
+
+def draw_all(
+    folder: str | Path,
+    neuron: QIF,
+    formats: str | Sequence[str] = ("svg", "pdf", "png"),
+    names: str | Sequence[str] | None = None,
+) -> list[Path]:
+    """Write the figures called `names`, or every one, in each format; returns the files."""
+    endings = [check_name("figure format", ending, FORMATS) for ending in _listed(formats)]
+    chosen = FIGURES if names is None else _listed(names)
+    chosen = [check_name("figure", name, FIGURES) for name in chosen]
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        return [path for name in chosen for path in _draw(place, name, neuron, endings)]
+    except OSError as error:
+        raise QuadspikeError(
+            f"cannot write figures to {str(place)!r}: {error.strerror or error}; "
+            "give a folder that exists or can be made, and that you may write to"
+        ) from error
+
+
+@styled
+def _draw(folder: Path, name: str, neuron: QIF, endings: Sequence[str]) -> list[Path]:
+    figure = FIGURES[name](neuron)
+    # Laid out once: each layout starts from the one before, so saving would move things.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    paths = [folder / f"{name}.{ending}" for ending in endings]
+    for path, ending in zip(paths, endings, strict=True):
+        figure.savefig(path, metadata=FORMATS[ending])
+    return paths
+
+
+def _listed(given: str | Sequence[str]) -> Sequence[str]:
+    return [given] if isinstance(given, str) else given

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from quadspike.analysis.energy import compare_with_paper
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_readme_s_python_runs_in_order(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 2
+    scope: dict[str, object] = {}
+    for block in blocks:
+        exec(block, scope)
+    accuracy = float(re.search(r"tensor\((.*?)\)", capsys.readouterr().out).group(1))
+    assert accuracy > 0.95
+
+
+@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=str)
+def test_every_link_and_picture_of_a_page_is_there(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} points to {target}"
+
+
+def test_the_energy_page_holds_the_table_that_the_command_prints():
+    page = (ROOT / "docs" / "energy.md").read_text()
+    formats = {"macs": ",.0f", "acs": ",.0f", "rate": ".3f", "overhead_mj": ".4f",
+               "overhead_percent": ".2f"}  # fmt: skip
+    for cell in compare_with_paper():
+        if cell.quantity == "energy_mj":
+            continue
+        text = f"{cell.computed:{formats[cell.quantity]}}"
+        shown = f"**{text}**" if cell.agrees is False else text
+        line = next(
+            line
+            for line in page.splitlines()
+            if line.startswith(f"| {cell.row.network} | ")
+            and cell.row.dataset.replace("-10 DVS", "10-DVS") in line
+            and f"| {cell.row.timesteps} |" in line
+        )
+        assert f"| {shown} |" in line, (cell.row, cell.quantity)
