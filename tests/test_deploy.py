@@ -48,6 +48,28 @@ def test_folding_changes_no_spike_in_float64(case, neuron):
     assert all(values["rate"].min() > 0 for values in seen.values())  # the test saw spikes
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("resnet19", 3, 32, "fire-then-sum"),
+        ("resnet19", 3, 32, "sum-then-fire"),
+        ("resnet34", 3, 64, "fire-then-sum"),
+        ("vggsnn", 2, 48, "fire-then-sum"),
+    ],
+    ids=str,
+)
+def test_the_paper_s_networks_fold_and_stream_without_a_changed_spike(case):
+    model, x = ready(*case)
+    folded = fold(model)
+    check = check_fold(model, folded, x[:4])
+    assert sum(layer.changed for layer in check.layers) == 0
+    assert check.changed_spikes == 0
+    live = stream(folded)
+    frames = torch.stack([live(x[:4]) for _ in range(3)])
+    torch.testing.assert_close(frames, model(x[:4]), rtol=1e-10, atol=1e-10)
+
+
 def test_folding_reaches_a_shortcut_without_a_neuron():
     model, x = ready(*CASES[1], shortcut_neuron=False)
     folded = fold(model)
