@@ -49,11 +49,9 @@ def philox(counter: tuple[Tensor, ...], key: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def _multiply(x: Tensor, constant: int) -> tuple[Tensor, Tensor]:
-    """High and low words of a 32 x 32 bit product, without leaving int64."""
-    low16, high16 = x & 0xFFFF, x >> 16
-    a, b = low16 * constant, high16 * constant
-    total = (a >> 16) + b
-    return (total >> 16) & _MASK, ((total & 0xFFFF) << 16) | (a & 0xFFFF)
+    """High and low words of a 32 x 32 bit product; int64 wraps, so its bits are right."""
+    product = x * constant
+    return (product >> 32) & _MASK, product & _MASK
 
 
 def uniform(
@@ -95,9 +93,15 @@ def per_sample(
     return _unit(words).flatten(1)[:, :count]
 
 
-def permutation(length: int, seed: int, epoch: int, name: str = "shuffle") -> Tensor:
+def permutation(
+    length: int,
+    seed: int,
+    epoch: int,
+    name: str = "shuffle",
+    device: torch.device | str = "cpu",
+) -> Tensor:
     """The order of `length` samples in an epoch, a function of (seed, epoch, name) alone."""
-    keys = per_sample(2, torch.arange(length), seed, epoch, name).double()
+    keys = per_sample(2, torch.arange(length, device=device), seed, epoch, name).double()
     return torch.argsort(keys[:, 0] + keys[:, 1] * 2.0**-24, stable=True)
 
 

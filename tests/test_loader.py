@@ -6,6 +6,7 @@ import torch
 from quadspike import QuadspikeError
 from quadspike.data.loader import Loader
 from quadspike.data.split import Split
+from quadspike.randomness import per_sample
 
 
 def toy(size=10):
@@ -39,6 +40,14 @@ def test_an_epoch_entered_in_the_middle_goes_on_the_same():
     for ours, theirs in zip(rest, whole[3:], strict=True):
         assert torch.equal(ours.inputs, theirs.inputs)
         assert torch.equal(ours.labels, theirs.labels)
+
+
+def test_a_loader_s_draws_are_those_of_the_rule():
+    seen = []
+    loader = Loader(toy(), 4, lambda x, draw: seen.append(draw) or x, seed=3, shuffle=True)
+    list(loader.epoch(5))
+    for draw in seen:
+        assert torch.equal(draw.uniform(3, "a"), per_sample(3, draw.samples, 3, 5, "a"))
 
 
 def test_a_sample_s_augmentation_does_not_depend_on_the_batch_size():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -21,10 +21,34 @@ class Draw:
     seed: int | Tensor
     epoch: int | Tensor
     samples: Tensor
+    tables: Tables | None = None
 
     def uniform(self, count: int, purpose: str) -> Tensor:
         """Draws in [0, 1), `[B, count]`, the same for a sample whatever batch it is in."""
+        if self.tables is not None:
+            return self.tables.uniform(count, purpose)[self.samples]
         return per_sample(count, self.samples, self.seed, self.epoch, purpose)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The draws of every sample in an epoch, made on first use; a batch then only looks up.
+
+    The same numbers as without: but a draw is a hundred small operations whatever its size,
+    and on a GPU their launches would cost more than the augmentation itself.
+    """
+
+    seed: int
+    epoch: int
+    samples: Tensor
+    made: dict[tuple[int, str], Tensor] = field(default_factory=dict)
+
+    def uniform(self, count: int, purpose: str) -> Tensor:
+        """`[samples, count]`."""
+        if (count, purpose) not in self.made:
+            draws = per_sample(count, self.samples, self.seed, self.epoch, purpose)
+            self.made[count, purpose] = draws
+        return self.made[count, purpose]
 
 
 Transform = Callable[[Tensor, Draw], Tensor]
@@ -70,11 +94,13 @@ class Loader:
         """The batches of an epoch, from step `start` on."""
         device = self.split.inputs.device
         size = len(self.split)
-        order = permutation(size, self.seed, epoch) if self.shuffle else torch.arange(size)
-        order = order.to(device)
+        order = torch.arange(size, device=device)
+        if self.shuffle:
+            order = permutation(size, self.seed, epoch, device=device)
+        tables = Tables(self.seed, epoch, torch.arange(size, device=device))
         for step in range(start, len(self)):
             samples = order[step * self.batch_size : (step + 1) * self.batch_size]
-            draw = Draw(self.seed, epoch, samples)
+            draw = Draw(self.seed, epoch, samples, tables)
             yield Batch(
                 self.transform(self.split.inputs[samples], draw), self.split.labels[samples]
             )

@@ -14,6 +14,8 @@ from quadspike.errors import QuadspikeError
 class Split:
     """Inputs as uint8, images `[N, C, H, W]` or clips `[N, T, C, H, W]`, and labels `[N]`.
 
+    A byte stands for `byte / levels`: of full brightness, or of events.
+
     >>> split = Split("toy", torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.arange(4) % 2,
     ...               ("a", "b"))
     >>> len(split), split.subset(torch.tensor([1, 3])).labels.tolist()
@@ -24,6 +26,7 @@ class Split:
     inputs: Tensor
     labels: Tensor
     classes: tuple[str, ...]
+    levels: int = 255
 
     def __post_init__(self) -> None:
         if self.inputs.dtype != torch.uint8 or self.inputs.ndim not in (4, 5):

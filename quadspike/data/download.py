@@ -1,0 +1,189 @@
+"""Fetch one file whole or not at all: resumed where it broke off, checked, then renamed."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from quadspike.data.progress import Progress
+from quadspike.errors import QuadspikeError
+
+PAUSES = (0.5, 1.0, 2.0, 4.0)
+"""Seconds to wait before each further try of a connection that dropped."""
+
+TIMEOUT = 30.0
+_CHUNK = 1 << 18
+
+
+class _Dropped(Exception):  # noqa: N818 (never leaves this file)
+    """The connection ended early; what came so far can be used."""
+
+
+def fetch(
+    url: str,
+    target: Path,
+    *,
+    size: int,
+    sha256: str | None = None,
+    md5: str | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Download `url` to `target`, which must then have `size` bytes and the given checksum.
+
+    Until it is whole it is called `<name>.part`; a later call goes on from there. A `target`
+    that is already right is left alone; one that is wrong is never overwritten.
+    """
+    if (sha256 is None) == (md5 is None):
+        raise QuadspikeError(f"fetch {url}: give its sha256 or its md5, one of the two")
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise QuadspikeError(f"fetch {url}: the address must begin with http:// or https://")
+    wanted = _Wanted(url, target, size, *(("SHA-256", sha256) if sha256 else ("MD5", md5 or "")))
+    if target.exists():
+        if problem := wanted.problem(target):
+            raise QuadspikeError(
+                f"{target}: {problem}; delete it, or put {wanted.description} in its place"
+            )
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        wanted.complete(progress)
+    except OSError as error:
+        raise QuadspikeError(
+            f"cannot write {target}: {error}; make room there, or choose another folder"
+        ) from error
+    return target
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """One file to be had, and how to know it."""
+
+    url: str
+    target: Path
+    size: int
+    kind: str
+    checksum: str
+
+    @property
+    def part(self) -> Path:
+        return self.target.with_name(self.target.name + ".part")
+
+    @property
+    def done(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    @property
+    def description(self) -> str:
+        return f"{self.target.name} ({self.size:,} bytes, {self.kind} {self.checksum})"
+
+    def problem(self, path: Path) -> str | None:
+        """Why the file is not the one wanted, or None if it is."""
+        if path.stat().st_size != self.size:
+            return f"it has {path.stat().st_size:,} bytes, not {self.size:,}"
+        name = self.kind.lower().replace("-", "")
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, lambda: hashlib.new(name, usedforsecurity=False))
+        if found.hexdigest() != self.checksum.lower():
+            return f"its {self.kind} is {found.hexdigest()}, not {self.checksum}"
+        return None
+
+    def complete(self, progress: Progress | None) -> None:
+        """Fill the partial file, check it, and give it its name."""
+        resumed = self.done > 0
+        self._fill(progress)
+        problem = self.problem(self.part)
+        if problem and resumed:
+            # What lay there may have been of another file: once more, from the beginning.
+            self.part.unlink()
+            self._fill(progress)
+            problem = self.problem(self.part)
+        if problem:
+            self.part.unlink()
+            raise self._failure(f"{problem}; what came was removed")
+        os.replace(self.part, self.target)
+
+    def _fill(self, progress: Progress | None) -> None:
+        if self.done > self.size:
+            self.part.unlink()
+        waits, furthest = iter(PAUSES), self.done
+        while self.done < self.size:
+            try:
+                self._connect(progress)
+            except _Dropped as drop:
+                if self.done > furthest:
+                    waits, furthest = iter(PAUSES), self.done
+                pause = next(waits, None)
+                if pause is None:
+                    raise self._failure(
+                        f"the connection kept dropping ({drop}); a later try goes on from "
+                        f"byte {self.done:,}"
+                    ) from drop
+                time.sleep(pause)
+
+    def _connect(self, progress: Progress | None) -> None:
+        """One request for what is missing; returns when the file has its size."""
+        start = self.done
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        request = urllib.request.Request(self.url, headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+                start = self._accept(response, start)
+                self._receive(response, start, progress)
+        except urllib.error.HTTPError as error:
+            if error.code == 416:
+                self.part.unlink(missing_ok=True)
+                raise _Dropped("the server refused to go on from where it broke off") from error
+            if error.code >= 500:
+                raise _Dropped(f"status {error.code} {error.reason}") from error
+            raise self._failure(f"status {error.code} {error.reason}") from error
+        except urllib.error.URLError as error:
+            if isinstance(error.reason, TimeoutError | ConnectionResetError):
+                raise _Dropped(str(error.reason)) from error
+            raise self._failure(str(error.reason)) from error
+        except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+            raise _Dropped(str(error) or type(error).__name__) from error
+
+    def _accept(self, response: http.client.HTTPResponse, start: int) -> int:
+        """Where the coming bytes belong; refuse an answer of another size."""
+        if response.status == 206:
+            extent = f"bytes {start}-{self.size - 1}/{self.size}"
+            if response.headers.get("Content-Range") != extent:
+                self.part.unlink()
+                raise _Dropped("the server went on from another place")
+            return start
+        offered = response.headers.get("Content-Length", str(self.size))
+        if offered != str(self.size):
+            raise self._failure(f"the server offers {offered} bytes, not {self.size}")
+        return 0
+
+    def _receive(
+        self, response: http.client.HTTPResponse, start: int, progress: Progress | None
+    ) -> None:
+        with self.part.open("ab" if start else "wb") as file:
+            done = start
+            while done < self.size:
+                try:
+                    chunk = response.read(min(_CHUNK, self.size - done))
+                except (OSError, http.client.HTTPException) as error:
+                    raise _Dropped(str(error) or type(error).__name__) from error
+                if not chunk:
+                    raise _Dropped(f"it ended after {done:,} of {self.size:,} bytes")
+                file.write(chunk)
+                done += len(chunk)
+                if progress:
+                    progress(done, self.size)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _failure(self, why: str) -> QuadspikeError:
+        return QuadspikeError(
+            f"could not download {self.url}: {why}. Without a network, put "
+            f"{self.description} into {self.target.parent} by hand"
+        )
