@@ -1,0 +1,110 @@
+"""Recordings where they lie: in a file of their own, or in a zip archive."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import zipfile
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from quadspike.errors import QuadspikeError
+
+
+@dataclass(frozen=True)
+class Source:
+    """One recording: a file, or the member `member` of the zip archive `path`."""
+
+    path: Path
+    member: str = ""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{self.path}!{self.member}" if self.member else str(self.path)
+
+    @property
+    def stem(self) -> str:
+        """The name of the recording itself, without folders and ending."""
+        return Path(self.member or self.path).stem
+
+    @property
+    def suffix(self) -> str:
+        """The ending that names the format, in small letters."""
+        return Path(self.member or self.path).suffix.lower()
+
+    def read(self) -> bytes:
+        """All its bytes."""
+        if not self.member:
+            return read_bytes(self.path)
+        try:
+            # Keyed by the process: a file position must not be shared across a fork.
+            return _archive(self.path, os.getpid()).read(self.member)
+        except (OSError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+            raise QuadspikeError(f"{self.name}: cannot be read: {error}") from None
+
+    def fingerprint(self) -> tuple[str, int, int]:
+        """Name, bytes and time of change: what shows that a recording is another one."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise QuadspikeError(f"{self.path}: cannot be read: {error.strerror}") from None
+        name = Path(self.path.parent.name, self.path.name, self.member).as_posix()
+        return name, status.st_size, status.st_mtime_ns
+
+
+def natural(name: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts numbers in names by their value.
+
+    >>> sorted(["a_10", "a_9", "a_1"], key=natural)
+    ['a_1', 'a_9', 'a_10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((int(part), part) if place % 2 else (-1, part) for place, part in enumerate(parts))
+
+
+def archive_members(path: Path) -> list[str]:
+    """The names of the files in a zip archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+    except (OSError, zipfile.BadZipFile) as error:
+        raise QuadspikeError(f"{path}: not a whole zip archive ({error}); fetch it anew") from None
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """All bytes of a file."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise QuadspikeError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def partial_name(target: Path) -> Path:
+    """A name beside `target` that nobody else writes to."""
+    return target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
+
+
+def write_whole(target: Path, data: bytes) -> None:
+    """Write a file all or nothing."""
+    partial = partial_name(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with partial.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
+    except OSError as error:
+        raise QuadspikeError(f"{target}: cannot be written: {error.strerror}") from None
+
+
+@lru_cache(maxsize=16)
+def _archive(path: Path, process: int) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from quadspike import QuadspikeError
+from quadspike.data.events.aedat import write_aedat
+from quadspike.data.events.folder import load_event_folder
+from quadspike.data.events.frames import Framing, to_bytes
+from quadspike.data.events.nmnist import parse_nmnist
+from tests.event_files import recording
+
+
+@pytest.fixture
+def own(tmp_path):
+    for label, name in enumerate(["wave", "clap"]):
+        for number in range(1, 13):
+            target = tmp_path / "own" / name / f"take{number}.aedat"
+            write_aedat(recording(100 * label + number), target)
+    return tmp_path / "own"
+
+
+def test_a_folder_of_ones_own(own):
+    train, test = load_event_folder(own, 4, split="last", test_share=0.25)
+    assert train.classes == ("clap", "wave")
+    assert (len(train), len(test)) == (18, 6)
+    assert torch.equal(test.inputs[0].int(), Framing(4)(recording(110)))
+    assert torch.equal(test.inputs[5].int(), Framing(4)(recording(12)))
+    drawn = [load_event_folder(own, 4, split="random", seed=seed)[1] for seed in (1, 1, 2)]
+    assert torch.equal(drawn[0].inputs, drawn[1].inputs)
+    assert not torch.equal(drawn[0].inputs, drawn[2].inputs)
+    assert sorted(path.name for path in own.iterdir()) == ["clap", "wave"]
+
+
+def test_a_folder_with_its_own_parts_and_both_formats(tmp_path):
+    for part in ("train", "test"):
+        write_aedat(recording(1), tmp_path / "set" / part / "camera" / "a.aedat")
+        (tmp_path / "set" / part / "digit").mkdir()
+        (tmp_path / "set" / part / "digit" / "b.bin").write_bytes(bytes([1, 2, 128, 0, 9]))
+    with pytest.raises(QuadspikeError, match=r"b\.bin: its frames are .*pass size"):
+        load_event_folder(tmp_path / "set", 2, split="folders")
+    train, test = load_event_folder(tmp_path / "set", 2, split="folders", size=16)
+    assert train.labels.tolist() == test.labels.tolist() == [0, 1]
+    framing = Framing(2, size=16)
+    digit = framing(parse_nmnist(bytes([1, 2, 128, 0, 9]), ""))
+    assert torch.equal(train.inputs[1], to_bytes(digit, framing.levels)[0])
+
+
+def test_a_folder_that_does_not_fit_is_named(own, tmp_path):
+    with pytest.raises(QuadspikeError, match="'folders': root/train/<class>"):
+        load_event_folder(own, 4)
+    with pytest.raises(QuadspikeError, match="own/train: no such folder"):
+        load_event_folder(own, 4, split="folders")
+    with pytest.raises(QuadspikeError, match="test_share"):
+        load_event_folder(own, 4, split="last", test_share=1)
+    (own / "empty").mkdir()
+    with pytest.raises(QuadspikeError, match=r"empty: no event files \(\.aedat or \.bin\)"):
+        load_event_folder(own, 4, split="last")
+    (own / "empty").rmdir()
+    write_aedat(recording(0), own / "solo" / "a.aedat")
+    with pytest.raises(QuadspikeError, match="class solo has 1 recordings, too few"):
+        load_event_folder(own, 4, split="last")
+    with pytest.raises(QuadspikeError, match="no class folders"):
+        load_event_folder(own / "solo", 4, split="last")
