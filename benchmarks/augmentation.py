@@ -127,7 +127,7 @@ def write(path: Path, timings: list[Timing]) -> None:
 
 
 def main(
-    batch_sizes: tuple[int, ...] = (512, 4096),
+    batch_sizes: tuple[int, ...] = (128, 1024),
     repeats: int = 5,
     devices: tuple[str, ...] = ("cuda", "cpu"),
     json: Path | None = None,

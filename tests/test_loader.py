@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from quadspike import QuadspikeError
+from quadspike.data import loader as loader_module
+from quadspike.data.events.transforms import TimeFirst
 from quadspike.data.loader import Loader
 from quadspike.data.split import Split
 from quadspike.randomness import per_sample
@@ -48,6 +50,26 @@ def test_a_loader_s_draws_are_those_of_the_rule():
     list(loader.epoch(5))
     for draw in seen:
         assert torch.equal(draw.uniform(3, "a"), per_sample(3, draw.samples, 3, 5, "a"))
+
+
+def test_batches_transformed_together_are_those_transformed_alone(monkeypatch):
+    def epoch(chunk_bytes):
+        monkeypatch.setattr(loader_module, "CHUNK_BYTES", chunk_bytes)
+        return list(Loader(toy(50), 4, noisy, seed=3, shuffle=True).epoch(2, start=1))
+
+    alone, together = epoch(1), epoch(5 * 4 * 4 * 4)
+    assert [len(batch.inputs) for batch in together] == [4] * 11
+    for ours, theirs in zip(together, alone, strict=True):
+        assert torch.equal(ours.inputs, theirs.inputs)
+        assert torch.equal(ours.labels, theirs.labels)
+
+
+def test_clips_are_cut_along_their_second_axis():
+    clips = torch.arange(6, dtype=torch.uint8).view(6, 1, 1, 1, 1).expand(6, 3, 2, 4, 4)
+    split = Split("clips", clips, torch.arange(6) % 2, ("a", "b"))
+    batches = list(Loader(split, 4, TimeFirst(1)).epoch())
+    assert [batch.inputs.shape for batch in batches] == [(3, 4, 2, 4, 4), (3, 2, 2, 4, 4)]
+    assert batches[1].inputs[0, :, 0, 0, 0].tolist() == [4, 5]
 
 
 def test_a_sample_s_augmentation_does_not_depend_on_the_batch_size():

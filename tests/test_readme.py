@@ -20,6 +20,13 @@ def test_the_readme_s_python_runs_in_order(capsys):
     assert accuracy > 0.95
 
 
+def test_the_data_page_s_python_runs():
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/data.md").read_text(), re.DOTALL)
+    scope: dict[str, object] = {}
+    exec(block, scope)
+    assert scope["labels"].shape == (64,)
+
+
 @pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=str)
 def test_every_link_and_picture_of_a_page_is_there(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):

@@ -52,7 +52,10 @@ class Tables:
 
 
 Transform = Callable[[Tensor, Draw], Tensor]
-"""A batch as uint8 or float, and its draw, to the batch transformed."""
+"""Samples as uint8 and their draw to what a model takes, each sample for itself: images
+`[B, C, H, W]` to the same, clips `[B, T, C, H, W]` to time first, `[T, B, C, H, W]`."""
+
+CHUNK_BYTES = 1 << 26
 
 
 class Batch(NamedTuple):
@@ -98,9 +101,19 @@ class Loader:
         if self.shuffle:
             order = permutation(size, self.seed, epoch, device=device)
         tables = Tables(self.seed, epoch, torch.arange(size, device=device))
-        for step in range(start, len(self)):
-            samples = order[step * self.batch_size : (step + 1) * self.batch_size]
+        for step in range(start, len(self), self._together):
+            steps = range(step, min(step + self._together, len(self)))
+            samples = order[steps[0] * self.batch_size : (steps[-1] + 1) * self.batch_size]
             draw = Draw(self.seed, epoch, samples, tables)
-            yield Batch(
-                self.transform(self.split.inputs[samples], draw), self.split.labels[samples]
+            inputs = self.transform(self.split.inputs[samples], draw)
+            labels = self.split.labels[samples]
+            axis = self.split.inputs.ndim - 4  # a model takes clips with time first
+            yield from map(
+                Batch, inputs.split(self.batch_size, axis), labels.split(self.batch_size)
             )
+
+    @property
+    def _together(self) -> int:
+        """Batches transformed at once: on a GPU many small launches cost more than the work."""
+        bytes_of_batch = 4 * self.batch_size * self.split.inputs[0].numel()
+        return max(1, CHUNK_BYTES // bytes_of_batch)

@@ -22,10 +22,10 @@ import torch
 
 from quadspike.data.events.aedat import parse_aedat
 from quadspike.data.events.cache import FrameCache
-from quadspike.data.events.files import Source, archive_members
+from quadspike.data.events.files import Source, archive_members, named
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing
-from quadspike.data.events.verify import verify_recordings
+from quadspike.data.events.look import few_clips, verify_recordings
 from quadspike.data.progress import Progress
 from quadspike.data.split import Split
 from quadspike.data.verified import Verified
@@ -85,7 +85,7 @@ def load_cifar10dvs(
     labels, test = torch.tensor(label), torch.tensor(tests)
     parts = []
     for part, chosen in {"train": ~test, "test": test}.items():
-        name = f"cifar10-dvs/{split}/{part}"
+        name = f"{named('cifar10-dvs', root)}/{split}/{part}"
         if not chosen.any():
             raise QuadspikeError(f"{name}: none of the recordings there belong to it")
         parts.append(Split(name, frames[chosen], labels[chosen], CLASSES, framing.levels))
@@ -109,6 +109,18 @@ def _tested(split: str | None, seed: int) -> dict[str, frozenset[int]]:
     raise QuadspikeError(
         f"CIFAR10-DVS has no official split, so name one: got split={split!r}, allowed {meanings}"
     )
+
+
+def preview_cifar10dvs(root: str | Path, count: int, steps: int = 10) -> Split:
+    """Frames of a few recordings spread over the classes, from whatever is there; no cache."""
+    recordings = [
+        (source, CLASSES.index(name))
+        for name, found in _list(Path(root), allow_partial=True).items()
+        for source in found.values()
+    ]
+    name = f"{named('cifar10-dvs', root)}, {len(recordings):,} recordings"
+    decode = partial(_decode, camera="sideways")
+    return few_clips(name, recordings, count, decode, Framing(steps, size=48), CLASSES)
 
 
 def verify_cifar10dvs(root: str | Path, progress: Progress | None = None) -> Verified:

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from quadspike.errors import QuadspikeError
 
+SIMULATED = "SIMULATED.json"
+"""The file in a folder of simulated recordings that says so."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -54,6 +57,11 @@ class Source:
             raise QuadspikeError(f"{self.path}: cannot be read: {error.strerror}") from None
         name = Path(self.path.parent.name, self.path.name, self.member).as_posix()
         return name, status.st_size, status.st_mtime_ns
+
+
+def named(name: str, folder: str | Path) -> str:
+    """The name of a data set, which says so where its recordings are simulated."""
+    return f"{name} (simulated)" if Path(folder, SIMULATED).exists() else name
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from quadspike.data.events.aedat import parse_aedat
 from quadspike.data.events.cache import FrameCache
-from quadspike.data.events.files import Source, natural
+from quadspike.data.events.files import Source, named, natural
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing
 from quadspike.data.events.nmnist import parse_nmnist
@@ -82,9 +82,10 @@ def load_event_folder(
         test = torch.tensor([place == 1 for _, _, place in labelled])
     else:
         test = _drawn(labels, names, split, test_share, seed)
+    name = named(base.name, base)
     return (
-        Split(f"{base.name}/{split}/train", frames[~test], labels[~test], names, framing.levels),
-        Split(f"{base.name}/{split}/test", frames[test], labels[test], names, framing.levels),
+        Split(f"{name}/{split}/train", frames[~test], labels[~test], names, framing.levels),
+        Split(f"{name}/{split}/test", frames[test], labels[test], names, framing.levels),
     )
 
 

@@ -16,7 +16,7 @@ from quadspike.data.events.cache import FrameCache
 from quadspike.data.events.files import Source, natural, read_bytes
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing
-from quadspike.data.events.verify import verify_recordings
+from quadspike.data.events.look import few_clips, verify_recordings
 from quadspike.data.progress import Progress
 from quadspike.data.split import Split
 from quadspike.data.verified import Verified
@@ -105,6 +105,12 @@ def load_nmnist(
         name = f"nmnist/{part.lower()}"
         splits.append(Split(name, frames, torch.tensor(labels), CLASSES, framing.levels))
     return splits[0], splits[1]
+
+
+def preview_nmnist(root: str | Path, count: int, steps: int = 10) -> Split:
+    """Frames of a few training recordings spread over the classes; no cache."""
+    recordings = list(zip(*_list(Path(root, "Train")), strict=True))
+    return few_clips("nmnist/train", recordings, count, _decode, Framing(steps), CLASSES)
 
 
 def verify_nmnist(root: str | Path, progress: Progress | None = None) -> Verified:

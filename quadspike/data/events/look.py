@@ -1,13 +1,17 @@
-"""Reading every recording of a set, to know that it is whole."""
+"""Looking at a set of recordings: all of them, to know that it is whole, or a few."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import torch
+
 from quadspike.data.events.files import Source
 from quadspike.data.events.form import Events
+from quadspike.data.events.frames import Framing, to_bytes
 from quadspike.data.progress import Progress
+from quadspike.data.split import Split
 from quadspike.data.verified import Verified
 from quadspike.errors import QuadspikeError
 
@@ -31,3 +35,19 @@ def verify_recordings(
     except QuadspikeError as error:
         return Verified(name, found, whole=False, problem=str(error))
     return Verified(name, found, whole=True)
+
+
+def few_clips(
+    name: str,
+    recordings: Sequence[tuple[Source, int]],
+    count: int,
+    decode: Callable[[Source], Events],
+    framing: Framing,
+    classes: tuple[str, ...],
+) -> Split:
+    """The frames of `count` of the labelled recordings, evenly spread."""
+    stride = max(1, len(recordings) // count)
+    chosen = recordings[::stride][:count]
+    clips = [to_bytes(framing(decode(source)), framing.levels)[0] for source, _ in chosen]
+    labels = torch.tensor([label for _, label in chosen])
+    return Split(name, torch.stack(clips), labels, classes, framing.levels)

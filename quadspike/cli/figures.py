@@ -1,0 +1,38 @@
+"""`quadspike figures`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+Format = Literal["svg", "pdf", "png"]
+
+
+def figures(
+    out: Positional[Annotated[Path, arg(metavar="FOLDER")]],
+    formats: tuple[Format, ...] = ("svg", "pdf", "png"),
+    only: tuple[str, ...] = (),
+    a: float = 0.25,
+    u1: float = 0.0,
+    u2: float = 0.5,
+    u_th: float = 0.5,
+) -> None:
+    """Draw the neuron: recurrence, cobweb, phase portrait, density, LIF against QIF.
+
+    Args:
+        out: The folder to write to.
+        formats: Any of svg, pdf, png.
+        only: Names of single figures; all without it.
+        a: Sharpness of the parabola.
+        u1: One root.
+        u2: The other root.
+        u_th: The firing threshold.
+    """
+    from quadspike.analysis.figures import draw_all
+    from quadspike.neurons import QIF
+
+    neuron = QIF(a=a, u1=u1, u2=u2, u_th=u_th)
+    for path in draw_all(out, neuron, formats=formats, names=only or None):
+        print(path)

@@ -1,0 +1,43 @@
+"""Simulated recordings beside real ones, in a table."""
+
+from __future__ import annotations
+
+import statistics as numbers
+from collections.abc import Callable, Mapping, Sequence
+
+from rich.table import Table
+
+from quadspike.data.events.form import Events
+from quadspike.data.events.statistics import Statistics, statistics
+from quadspike.errors import QuadspikeError
+
+_ROWS: dict[str, tuple[Callable[[Statistics], float], str]] = {
+    "events": (lambda s: s.events, ",.0f"),
+    "seconds": (lambda s: s.seconds, ".3f"),
+    "events a second": (lambda s: s.rate, ",.0f"),
+    "ON for each OFF": (lambda s: s.on_off_ratio, ".3f"),
+    "interval, mean (us)": (lambda s: s.interval_mean_us, ".2f"),
+    "interval, sd (us)": (lambda s: s.interval_sd_us, ".2f"),
+    "interval, sd / mean": (lambda s: s.interval_sd_us / s.interval_mean_us, ".2f"),
+    "events a pixel": (lambda s: s.events_per_pixel, ".2f"),
+    "busiest pixel": (lambda s: s.busiest, ",.0f"),
+    "pixels with events": (lambda s: s.active, ".1%"),
+}
+
+
+def recordings_table(simulated: Sequence[Events], real: Mapping[str, Events]) -> Table:
+    """Mean and standard deviation of simulated recordings, and each real one by its name."""
+    if not simulated:
+        raise QuadspikeError("there are no simulated recordings to compare")
+    several = [statistics(events) for events in simulated]
+    single = {name: statistics(events) for name, events in real.items()}
+    table = Table(title=f"{len(several)} simulated recordings, and real ones")
+    table.add_column("")
+    for heading in ("simulated, mean", "sd", *single):
+        table.add_column(heading, justify="right")
+    for row, (value, form) in _ROWS.items():
+        values = [value(found) for found in several]
+        cells = [numbers.fmean(values), numbers.pstdev(values)]
+        cells += [value(found) for found in single.values()]
+        table.add_row(row, *(format(cell, form) for cell in cells))
+    return table

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from quadspike import QuadspikeError
+from quadspike.analysis.sheet import contact_sheet, save_sheet
+from quadspike.data.augment import Pipeline, RandomFlip
+from quadspike.data.catalog import CATALOG, preview, verify
+from quadspike.data.events.camera import EventCamera
+from quadspike.data.events.cifar10dvs import CLASSES
+from quadspike.data.simulate import simulate
+from quadspike.data.split import Split
+from tests.conftest import run_cli
+
+SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
+needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the real data at ../shared/data")
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("QUADSPIKE_DATA", str(tmp_path / "data"))
+
+
+def toy(clips=False):
+    shape = (6, 3, 2, 8, 8) if clips else (6, 3, 8, 8)
+    inputs = torch.randint(0, 255, shape, dtype=torch.uint8)
+    return Split("toy/train", inputs, torch.arange(6) % 2, ("cat", "dog"), 16 if clips else 255)
+
+
+def test_the_embedded_sets_are_whole_and_nothing_else_is_there():
+    for name in CATALOG:
+        result = verify(name)
+        assert result.whole == name.startswith("digits"), name
+        assert result.whole or result.problem
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(QuadspikeError, match="did you mean 'cifar10'"):
+        verify("cifar1")
+
+
+@pytest.mark.parametrize("clips", [False, True])
+def test_a_contact_sheet_shows_samples_before_and_after(clips, tmp_path):
+    figure = contact_sheet(toy(clips), Pipeline((RandomFlip(),)), count=4, epochs=2)
+    assert len(figure.axes) == (8 if clips else 12)
+    path = save_sheet(figure, tmp_path / "new" / "sheet.png")
+    assert Image.open(path).size[0] > 300
+    with pytest.raises(QuadspikeError, match="picture format"):
+        save_sheet(figure, tmp_path / "sheet.gif")
+
+
+def test_the_pictures_of_a_sheet_are_the_samples():
+    split = toy()
+    figure = contact_sheet(split, Pipeline(()), count=6)
+    for place, axis in enumerate(figure.axes):
+        shown = torch.tensor(axis.images[0].get_array()).permute(2, 0, 1) * 255
+        torch.testing.assert_close(shown.float(), split.inputs[place].float())
+        assert axis.get_title() == split.classes[int(split.labels[place])]
+
+
+def test_on_is_red_off_is_blue_and_nothing_is_white():
+    clip = torch.zeros(1, 1, 2, 2, 2, dtype=torch.uint8)
+    clip[0, 0, 1, 0, 0] = 9  # ON
+    clip[0, 0, 0, 1, 1] = 9  # OFF
+    split = Split("toy", clip, torch.zeros(1).long(), ("a",), 1)
+    picture = contact_sheet(split, Pipeline(()), count=1).axes[0].images[0].get_array()
+    assert picture[0, 0].tolist() == [1, 0, 0]
+    assert picture[1, 1].tolist() == [0, 0, 1]
+    assert picture[0, 1].tolist() == [1, 1, 1]
+
+
+# -- through the command line -----------------------------------------------------------
+
+
+def test_list_and_verify(capsys, tmp_path):
+    assert run_cli("data", "list") == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in CATALOG)
+    assert run_cli("data", "verify") == 0
+    assert run_cli("data", "verify", "digits") == 0
+    assert run_cli("data", "verify", "digits", "cifar10") == 1
+    assert "cifar-10" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["digits", "digits-events"])
+def test_show_the_embedded_sets(capsys, tmp_path, name):
+    assert run_cli("data", "show", name, str(tmp_path / "x.png"), "--count", "3") == 0
+    assert (tmp_path / "x.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["data", "shw"], "did you mean 'show'"),
+        (["data", "show", "digit", "x.png"], "did you mean 'digits'"),
+        (["data", "show", "digits", "x.png", "--count", "0"], "count"),
+        (["data", "show", "digits", "x.bmp"], "picture format"),
+        (["data", "show", "imagenet", "x.png"], "imagenet"),
+        (["data", "simulate", "imagenet", "out"], "image data set"),
+        (["data", "simulate", "cifar10", "out"], "cifar-10"),
+    ],
+)
+def test_mistakes_end_with_one_line(capsys, arguments, message, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert run_cli(*arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("quadspike: ")
+    assert message in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_simulate_digits_and_read_them_back(capsys, tmp_path):
+    out = tmp_path / "recordings"
+    assert run_cli("data", "simulate", "digits", str(out), "--per-class", "1") == 0
+    assert len(list(out.glob("*/*.aedat"))) == 10
+    assert "simulated" in capsys.readouterr().out
+
+
+def test_show_whatever_recordings_are_there(tmp_path):
+    still = torch.randint(0, 255, (10, 3, 32, 32), dtype=torch.uint8)
+    source = Split("cifar10/train", still, torch.arange(10), CLASSES)
+    camera = EventCamera(loops=1, refresh_hz=30.0, substeps=1)
+    simulate(source, tmp_path / "data" / "cifar10-dvs", camera, per_class=1)
+    assert run_cli("data", "show", "cifar10-dvs", str(tmp_path / "x.png"), "--count", "3") == 0
+    split, _ = preview("cifar10-dvs", count=3)
+    assert split.inputs.shape == (3, 10, 2, 48, 48)
+    assert split.name == "cifar10-dvs (simulated), 10 recordings"
+    assert not (tmp_path / "data" / "cifar10-dvs" / "frames").exists()
+
+
+def test_show_n_mnist(tmp_path):
+    for digit in range(10):
+        folder = tmp_path / "data" / "nmnist" / "Train" / str(digit)
+        folder.mkdir(parents=True)
+        event = bytes([digit, 3, 0x80, 0, 9])
+        (folder / "00001.bin").write_bytes(event * 20)
+    split, _ = preview("nmnist", count=10)
+    assert split.labels.tolist() == list(range(10))
+    assert split.inputs[4, :, 1].sum() == 20
+    assert split.inputs[4, :, 1, 3, 4].sum() == 20
+
+
+# -- real files --------------------------------------------------------------------------
+
+
+@needs_data
+def test_show_and_verify_the_mini_imagenet(capsys, tmp_path):
+    root = tmp_path / "data"
+    root.mkdir()
+    (root / "imagenet").symlink_to(SHARED / "imagenet-mini")
+    assert verify("imagenet").whole
+    split, augmentation = preview("imagenet", count=4)
+    assert split.inputs.shape == (4, 3, 224, 224)
+    assert len(augmentation.steps) == 3
+    assert run_cli("data", "show", "imagenet", str(tmp_path / "x.png"), "--count", "4") == 0
+
+
+@needs_data
+def test_a_broken_imagenet_file_is_named(tmp_path):
+    root = tmp_path / "data" / "imagenet"
+    shutil.copytree(SHARED / "imagenet-mini", root)
+    root.chmod(0o755)
+    victim = sorted(root.glob("val/*/*.JPEG"))[3]
+    victim.parent.chmod(0o755)
+    victim.chmod(0o644)
+    victim.write_bytes(victim.read_bytes()[:20])
+    result = verify("imagenet")
+    assert not result.whole
+    assert victim.name in result.problem
