@@ -33,9 +33,16 @@ class Call:
     seen: Seen = field(default_factory=dict)
     states: dict[str, State] | None = None
     key: Key | None = None
+    visits: dict[nn.Module, int] = field(default_factory=dict)
 
     def name(self, module: nn.Module) -> str:
         return self.names.get(module, type(module).__name__)
+
+    def visit(self, module: nn.Module) -> str:
+        """The module's name in this call; a module run again is `name@2`, `name@3`, ..."""
+        again = self.visits.get(module, 0) + 1
+        self.visits[module] = again
+        return self.name(module) if again == 1 else f"{self.name(module)}@{again}"
 
     def steps_of(self, x: Tensor) -> int:
         """How many steps `x` holds: `timesteps`, or 1 for an input not yet spread over time."""
@@ -50,5 +57,5 @@ class Call:
         """What to look at in `module`, if anything."""
         return self.taps if self.taps and self.taps.match(self.name(module)) else None
 
-    def record(self, module: nn.Module, **values: Tensor) -> None:
-        self.seen.setdefault(self.name(module), {}).update(values)
+    def record(self, label: str, **values: Tensor) -> None:
+        self.seen.setdefault(label, {}).update(values)

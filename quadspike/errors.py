@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+import torch
+
 
 class QuadspikeError(ValueError):
     """Bad input: the message says what was given, what is allowed and what to do."""
@@ -26,6 +28,19 @@ def check_name(kind: str, given: object, allowed: Iterable[str]) -> str:
     close = difflib.get_close_matches(str(given).lower(), names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise QuadspikeError(f"unknown {kind} {given!r}{hint} (one of: {', '.join(sorted(names))})")
+
+
+def check_device(given: str) -> torch.device:
+    """The device of that name, if it is here."""
+    try:
+        device = torch.device(given)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise QuadspikeError(
+            f"no device {given!r} here ({reason}); use cpu, cuda or cuda:N"
+        ) from None
+    return device
 
 
 def check_count(name: str, given: object) -> int:

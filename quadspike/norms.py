@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from quadspike import ops
-from quadspike.errors import QuadspikeError, check_name
+from quadspike.errors import QuadspikeError, check_count, check_name
 
 
 class BatchNorm(nn.Module):
@@ -31,7 +31,7 @@ class BatchNorm(nn.Module):
         4: "[N, C, H, W]",
         5: "[T, B, C, H, W]",
     }
-    gain: float = 1.0
+    gain: float | Tensor
     running_mean: Tensor
     running_var: Tensor
 
@@ -39,9 +39,13 @@ class BatchNorm(nn.Module):
         self, channels: int, eps: float = 1e-5, momentum: float = 0.1, sync: bool = False
     ) -> None:
         super().__init__()
-        if channels < 1:
-            raise QuadspikeError(f"a normalisation needs channels >= 1, got {channels}")
+        check_count("channels", channels)
+        if not (eps >= 0 and 0 <= momentum <= 1):
+            raise QuadspikeError(
+                f"a normalisation needs eps >= 0 and momentum in [0, 1], got {eps}, {momentum}"
+            )
         self.channels, self.eps, self.momentum, self.sync = channels, eps, momentum, sync
+        self.gain = 1.0
         self.weight = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(channels))
         self.register_buffer("running_mean", torch.zeros(channels))
@@ -71,15 +75,17 @@ class BatchNorm(nn.Module):
         return (wide * scale.view(-1, *axes) + shift.view(-1, *axes)).to(x.dtype).view(x.shape)
 
     def _scale_and_shift(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
-        scale = self.gain * self.weight * torch.rsqrt(var + self.eps)
-        return scale[None], (self.bias - scale * mean)[None]
+        # At least float32, whatever the parameters are stored in.
+        mean, var = mean.to(ops.compute_dtype(mean)), var.to(ops.compute_dtype(var))
+        scale = self.gain * self.weight.to(var.dtype) * torch.rsqrt(var + self.eps)
+        return scale[None], (self.bias.to(var.dtype) - scale * mean)[None]
 
     def _batch_statistics(self, x: Tensor, repeats: int) -> tuple[Tensor, Tensor]:
         moments = ops.statistics(x)
         if self.sync and dist.is_available() and dist.is_initialized():
             moments = _merge(moments)
         count = moments.n * repeats
-        if not torch.compiler.is_compiling() and x.numel() // x.shape[1] * repeats < 2:
+        if not torch.compiler.is_compiling() and x.numel() // x.shape[1] < 2:
             raise QuadspikeError(
                 f"training statistics need more than one value per channel, got input "
                 f"{tuple(x.shape)}; use a larger batch, or .eval()"
@@ -113,17 +119,25 @@ class TDBatchNorm(BatchNorm):
 
     `weight * eta * u_th * (x - mean) / sqrt(var + eps) + bias`: at the start the current is
     N(0, (eta u_th)^2). `eta` is 1 on serial connections and 1/sqrt(n) where n normalised
-    branches are summed before one neuron.
+    branches are summed before one neuron. `u_th` may be per channel. Where a neuron learns its
+    threshold, the norm keeps the one it started with.
     """
 
     name = "tdbn"
 
-    def __init__(self, channels: int, u_th: float = 0.5, eta: float = 1.0, **options: Any) -> None:
+    def __init__(
+        self, channels: int, u_th: float | Tensor = 0.5, eta: float = 1.0, **options: Any
+    ) -> None:
         super().__init__(channels, **options)
-        if not (u_th > 0 and eta > 0):
-            raise QuadspikeError(f"tdBN needs u_th > 0 and eta > 0, got u_th={u_th}, eta={eta}")
+        lowest = float(u_th.min()) if isinstance(u_th, Tensor) else u_th
+        if not (lowest > 0 and eta > 0):
+            raise QuadspikeError(f"tdBN needs u_th > 0 and eta > 0, got u_th={lowest}, eta={eta}")
         self.u_th, self.eta = u_th, eta
-        self.gain = eta * u_th
+        if isinstance(u_th, Tensor):
+            del self.gain
+            self.register_buffer("gain", eta * u_th.detach().clone(), persistent=False)
+        else:
+            self.gain = eta * u_th
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, u_th={self.u_th}, eta={self.eta}"
@@ -150,12 +164,14 @@ class TDBatchNorm2d(TDBatchNorm):
 NORMS: dict[str, type[BatchNorm]] = {kind.name: kind for kind in (TDBatchNorm, BatchNorm)}
 
 
-def create_norm(name: str, channels: int, u_th: float, eta: float, sync: bool = False) -> BatchNorm:
-    """A norm by name, for a neuron with threshold `u_th`."""
+def create_norm(name: str, channels: int, u_th: float | Tensor, eta: float) -> BatchNorm:
+    """A norm by name, for a neuron with threshold `u_th`: a number, `[C]` or `[T, C]`."""
     kind = NORMS[check_name("norm", name, NORMS)]
-    if issubclass(kind, TDBatchNorm):
-        return kind(channels, u_th=u_th, eta=eta, sync=sync)
-    return kind(channels, sync=sync)
+    if not issubclass(kind, TDBatchNorm):
+        return kind(channels)
+    if isinstance(u_th, Tensor):
+        u_th = u_th.mean(0) if u_th.ndim == 2 else u_th if u_th.ndim else float(u_th)
+    return kind(channels, u_th=u_th, eta=eta)
 
 
 def synchronize(model: nn.Module, sync: bool = True) -> nn.Module:

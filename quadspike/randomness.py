@@ -31,6 +31,7 @@ def fresh_key() -> Key:
     return Key(int(torch.randint(2**31 - 1, ()).item()), 0)
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def purpose(name: str) -> int:
     """A stable 32-bit number for a name, such as a layer's."""
     return zlib.crc32(name.encode())

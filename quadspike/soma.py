@@ -10,7 +10,7 @@ from quadspike import ops
 from quadspike.call import Call, Timed
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.neurons import Neuron, create_neuron
-from quadspike.neurons.base import check_sequence
+from quadspike.neurons.base import check_sequence, check_state
 from quadspike.norms import BatchNorm, create_norm
 
 
@@ -21,8 +21,8 @@ class Soma(Timed):
     - `residual="after"` (fire-then-sum): `neuron(norm(x)) + residual`, an integer-valued
       activation rather than a spike.
 
-    On its own it takes `[T, B, C, ...]`; inside a network a `Call` carries the time axis
-    and activations are `[T*B, C, ...]`.
+    The neuron given is copied. On its own a soma takes `[T, B, C, ...]`; inside a network a
+    `Call` carries the time axis and activations are `[T*B, C, ...]`.
 
     >>> import torch
     >>> soma = Soma(8, neuron="qif", norm="tdbn")
@@ -51,7 +51,7 @@ class Soma(Timed):
         if norm is None:
             self.norm = None
         else:
-            self.norm = create_norm(norm, channels, scalar(self.neuron.threshold), eta)
+            self.norm = create_norm(norm, channels, self.neuron.threshold, eta)
         ops.choose(backend)
         self.backend = backend
 
@@ -61,8 +61,10 @@ class Soma(Timed):
         if call is None:
             return self._standalone(x, residual)
         self._check(x, residual, call)
-        steps = call.steps_of(x)
-        state = call.states.get(call.name(self)) if call.states is not None else None
+        label, steps = call.visit(self), call.steps_of(x)
+        state = call.states.get(label) if call.states is not None else None
+        if state is not None:
+            check_state(state, (call.batch, *x.shape[1:]), label)
         scale = shift = None
         if self.norm is not None:
             scale, shift = self.norm.affine(x, repeats=call.timesteps // steps)
@@ -79,9 +81,9 @@ class Soma(Timed):
             taps=call.taps_for(self),
         )
         if result.seen:
-            call.record(self, **result.seen)
+            call.record(label, **result.seen)
         if call.states is not None:
-            call.states[call.name(self)] = result.state
+            call.states[label] = result.state
         return result.out
 
     def explain(self) -> ops.Choice:
@@ -90,12 +92,21 @@ class Soma(Timed):
 
     def _standalone(self, x: Tensor, residual: Tensor | None) -> Tensor:
         check_sequence(x)
+        if residual is not None and residual.shape != x.shape:
+            raise QuadspikeError(
+                f"the residual {tuple(residual.shape)} does not fit the input {tuple(x.shape)}"
+            )
         flat = x.reshape(-1, *x.shape[2:])
         flat_residual = None if residual is None else residual.reshape(-1, *residual.shape[2:])
         call = Call(x.shape[0], x.shape[1])
         return self.forward(flat, call, flat_residual).view(x.shape)
 
     def _check(self, x: Tensor, residual: Tensor | None, call: Call) -> None:
+        if not isinstance(call, Call):
+            raise QuadspikeError(
+                f"a soma's second argument is the network's Call, got {type(call).__name__}; "
+                "give a residual by name: soma(x, residual=...)"
+            )
         if not x.is_floating_point():
             raise QuadspikeError(
                 f"layer {call.name(self)!r} takes a floating tensor, got {x.dtype}"
@@ -108,7 +119,10 @@ class Soma(Timed):
             expected = f"residual={self.residual!r}" if self.residual else "no residual"
             given = "one" if residual is not None else "none"
             raise QuadspikeError(f"layer {call.name(self)!r} was made with {expected}, got {given}")
-        if residual is not None and residual.shape[1:] != x.shape[1:]:
+        rows = (call.batch, call.batch * call.timesteps)
+        if residual is not None and (
+            residual.shape[1:] != x.shape[1:] or residual.shape[0] not in rows
+        ):
             raise QuadspikeError(
                 f"layer {call.name(self)!r}: residual {tuple(residual.shape)} does not fit "
                 f"input {tuple(x.shape)}"
@@ -116,8 +130,3 @@ class Soma(Timed):
 
     def extra_repr(self) -> str:
         return f"{self.channels}, residual={self.residual!r}, backend={self.backend!r}"
-
-
-def scalar(threshold: Any) -> float:
-    """One threshold for a norm; the mean of a neuron's thresholds per channel."""
-    return float(threshold.mean()) if isinstance(threshold, Tensor) else float(threshold)

@@ -215,6 +215,10 @@ def create_surrogate(spec: str | dict[str, Any] | Surrogate) -> Surrogate:
     """
     if isinstance(spec, Surrogate):
         return spec
+    if not isinstance(spec, str | dict):
+        raise QuadspikeError(
+            f"a surrogate is a name, its config or a surrogate such as ArcTan(), got {spec!r}"
+        )
     options = {"name": spec} if isinstance(spec, str) else dict(spec)
     kind = SURROGATES[check_name("surrogate", options.pop("name", None), SURROGATES)]
     try:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+import torch
 from torch import Tensor
 
 from quadspike.errors import QuadspikeError, check_name
@@ -56,8 +57,17 @@ class Taps:
     def of(cls, request: Taps | str | Sequence[str]) -> Taps:
         if isinstance(request, Taps):
             return request
-        return cls((request,) if isinstance(request, str) else tuple(request))
+        if isinstance(request, str):
+            return cls((request,))
+        if not isinstance(request, Sequence):
+            raise QuadspikeError(f"taps are names such as 'rate', or Taps(...), got {request!r}")
+        return cls(tuple(request))
 
     def match(self, layer: str) -> bool:
         """Whether to look at the layer of this name."""
-        return fnmatchcase(layer, self.layers)
+        return bool(_matches(layer, self.layers))
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _matches(layer: str, pattern: str) -> bool:
+    return fnmatchcase(layer, pattern)

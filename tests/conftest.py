@@ -4,12 +4,13 @@ import pytest
 import torch
 from torch import nn
 
-from quadspike.cli import main
 from quadspike.norms import BatchNorm
 
 
 def run_cli(*arguments: str) -> int:
     """Run the command line in this process; the exit code."""
+    from quadspike.cli import main
+
     try:
         main(list(arguments))
     except SystemExit as stop:

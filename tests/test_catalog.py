@@ -86,6 +86,10 @@ def test_list_and_verify(capsys, tmp_path):
     assert run_cli("data", "verify", "digits") == 0
     assert run_cli("data", "verify", "digits", "cifar10") == 1
     assert "cifar-10" in capsys.readouterr().out
+    damaged = tmp_path / "data" / "nmnist" / "Train" / "0"
+    damaged.mkdir(parents=True)
+    (damaged / "1.bin").write_bytes(b"abc")
+    assert run_cli("data", "verify", "nmnist") == 1
 
 
 @pytest.mark.parametrize("name", ["digits", "digits-events"])
@@ -104,6 +108,10 @@ def test_show_the_embedded_sets(capsys, tmp_path, name):
         (["data", "show", "imagenet", "x.png"], "imagenet"),
         (["data", "simulate", "imagenet", "out"], "image data set"),
         (["data", "simulate", "cifar10", "out"], "cifar-10"),
+        (["data", "simulate", "digits", "out", "--device", "cudaa"], "no device 'cudaa'"),
+        (["data", "simulate", "digits", "out", "--real", "nowhere.aedat"], "nowhere.aedat"),
+        (["data", "show", "digits", "x.png", "--count", "41"], "at most 40"),
+        (["data", "download", "imagenet"], "data set to download"),
     ],
 )
 def test_mistakes_end_with_one_line(capsys, arguments, message, monkeypatch, tmp_path):
@@ -169,7 +177,8 @@ def test_a_broken_imagenet_file_is_named(tmp_path):
     victim = sorted(root.glob("val/*/*.JPEG"))[3]
     victim.parent.chmod(0o755)
     victim.chmod(0o644)
-    victim.write_bytes(victim.read_bytes()[:20])
+    victim.write_bytes(victim.read_bytes()[: victim.stat().st_size // 2])
     result = verify("imagenet")
     assert not result.whole
     assert victim.name in result.problem
+    assert "1 broken" in result.problem

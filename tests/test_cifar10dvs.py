@@ -115,7 +115,7 @@ def test_options_reach_the_frames(root, options):
 
 def test_a_split_trains(root):
     train, _ = load(root)
-    batch = next(Loader(train, 8, dvs_train("paper"), shuffle=True).epoch())
+    batch = next(Loader(train, 8, dvs_train("paper", levels=16), shuffle=True).epoch())
     assert batch.inputs.shape == (10, 8, 2, 48, 48)
 
 

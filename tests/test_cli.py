@@ -53,9 +53,23 @@ def test_energy_measured_on_saved_weights(capsys, saved):
     assert run_cli("energy", *arguments) == 0
     out = capsys.readouterr().out
     _, seen = model(x, taps="rate")
-    assert f"{seen['conv1.1']['rate'].mean().item():.4f}" in out
+    assert f"{seen['conv1.soma']['rate'].mean().item():.4f}" in out
     assert "exact operations" in out
     assert "T = 3" in out
+
+
+def test_the_model_s_name_may_stand_beside_its_weights(capsys, saved):
+    weights = str(saved[2])
+    assert run_cli("energy", "cnn", "--weights", weights) == 0
+    assert "input (1, 8, 8), T = 3" in capsys.readouterr().out
+    for wrong in (["mlp"], ["--neuron", "lif"], ["--residual", "sum-then-fire"]):
+        assert run_cli("energy", *wrong, "--weights", weights) == 2
+        assert "leave that out" in capsys.readouterr().err
+
+
+def test_measuring_untrained_weights_is_said(capsys, saved):
+    assert run_cli("energy", "cnn", "--dataset", "digits", "--inputs", str(saved[3])) == 0
+    assert "UNTRAINED" in capsys.readouterr().out
 
 
 def test_energy_beside_the_paper(capsys):
@@ -63,6 +77,12 @@ def test_energy_beside_the_paper(capsys):
     out = capsys.readouterr().out
     assert "13 of the 24 figures checked agree" in out
     assert "Contradicts the paper's own rule" in out
+
+
+def test_figures_of_complex_roots(tmp_path):
+    arguments = ["--resting", "0.1", "5.0", "--u-th", "0.6", "--only", "recurrence"]
+    assert run_cli("figures", str(tmp_path), *arguments, "--formats", "png") == 0
+    assert (tmp_path / "recurrence.png").exists()
 
 
 def test_figures_of_other_parameters(capsys, tmp_path):
@@ -85,7 +105,6 @@ def test_figures_of_other_parameters(capsys, tmp_path):
         (["energy", "resnet19", "--rate", "-1"], ">= 0"),
         (["energy", "resnet19", "--mac", "0"], "must be a number > 0"),
         (["energy", "--weights", "nowhere.safetensors"], "cannot read a model"),
-        (["energy", "cnn", "--weights", "nowhere.safetensors"], "leave 'cnn' out"),
         (["energy", "cnn", "--inputs", "nowhere.npy"], "cannot read inputs"),
         (["energy", "cnn", "--inputs", "x", "--rate", "0.1"], "leave --rate out"),
         (["figures", "out", "--a", "-1"], "a > 0"),

@@ -77,6 +77,15 @@ def test_from_rest_it_starts_as_the_input_and_converges():
     assert late.mean == pytest.approx(neuron.density().mean, abs=1e-9)
 
 
+def test_a_membrane_that_hardly_leaks_is_right_or_refused():
+    slow = LIF(beta=0.99)
+    u = simulate(slow, steps=3000, population=4000)[-4_000_000:]
+    assert slow.density().mean == pytest.approx(u.mean(), rel=0.02)
+    for beta in (0.9999, 1.0):
+        with pytest.raises(QuadspikeError, match="hardly leaks"):
+            LIF(beta=beta).density()
+
+
 def test_input_mean_and_spread_can_be_given():
     quiet = QIF().density(input_mean=-0.2, input_std=0.3)
     assert quiet.rate < QIF().density().rate

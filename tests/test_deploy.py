@@ -1,12 +1,23 @@
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from quadspike import LIF, Network, QuadspikeError, Soma, create_model
+from quadspike import (
+    LIF,
+    Network,
+    QuadspikeError,
+    Soma,
+    create_model,
+    load_model,
+    save_model,
+)
+from quadspike.call import Timed
 from quadspike.deploy import check_fold, fold, stream
 from quadspike.norms import BatchNorm
 from tests.conftest import calibrate
@@ -85,6 +96,46 @@ def test_folding_changes_only_ties_in_float32(case):
     assert check.changed_spikes < 1e-3
 
 
+def test_a_flip_at_a_tie_explains_what_its_neuron_does_later():
+    """A membrane at the threshold, up to rounding, whose spike decides the next step."""
+    net = Network(nn.Linear(1, 1, bias=False), Soma(1, LIF(beta=1.0), norm=None), nn.Linear(1, 2))
+    shifted = copy.deepcopy(net.double().eval())
+    with torch.no_grad():
+        net[0].weight.fill_(0.5)
+        shifted[0].weight.fill_(0.5 - 1e-15)
+    x = torch.tensor([1.0, 0.2, 0.2], dtype=torch.float64).view(3, 1, 1)
+    (layer,) = check_fold(net, shifted, x).layers
+    assert layer.changed == 2
+    assert layer.ties == layer.changed
+    with torch.no_grad():
+        shifted[0].weight.fill_(0.4999)  # further off than rounding
+    check = check_fold(net, shifted, x)
+    assert check.unexplained == check.layers[0].changed > 0
+
+
+def test_a_norm_that_no_chain_holds_is_not_left_behind():
+    class Own(Timed):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.soma = nn.Conv2d(1, 4, 3), Soma(4)
+
+        def forward(self, x, call):
+            return self.soma(self.conv(x), call)
+
+    net = Network(Own(), nn.Flatten(), nn.Linear(144, 2), input_rank=4)
+    net(torch.randn(2, 1, 8, 8))
+    with pytest.raises(QuadspikeError, match=r"cannot fold 0\.soma\.norm"):
+        fold(net)
+
+
+def test_a_folded_model_can_be_saved_and_loaded(tmp_path):
+    model, x = ready(*CASES[1], shortcut_neuron=False)
+    folded = fold(model)
+    again = load_model(save_model(folded, tmp_path / "folded.safetensors")).eval()
+    assert again.stem[0].weight.dtype == torch.float64
+    assert torch.equal(again(x), folded(x))
+
+
 def test_a_wrong_fold_is_noticed():
     model, x = ready(*CASES[0])
     folded = fold(model)
@@ -92,7 +143,7 @@ def test_a_wrong_fold_is_noticed():
         folded.layer2[0].first[0].bias += 0.05
     check = check_fold(model, folded, x)
     wrong = [layer.layer for layer in check.layers if layer.changed > layer.ties]
-    assert wrong == ["layer2.0.first.1"]
+    assert wrong == ["layer2.0.first.soma"]
     assert check.changed_spikes > 0
 
 
@@ -163,3 +214,50 @@ def test_a_stream_refuses_training_mode_and_steps_beyond_its_parameters():
         live(torch.randn(1, 3))
     assert live.steps == 2
     assert live.states == states
+
+
+def test_a_stream_refuses_another_batch_or_size_and_a_network_put_back_to_training():
+    model, x = ready(*CASES[0])
+    live = stream(model)
+    live(x[:4])
+    for other in (x[:1], x[:3], x[:4, :, :8, :8]):
+        with pytest.raises(QuadspikeError, match="the state is for inputs"):
+            live(other)
+    assert live.steps == 1
+    model.train()
+    with pytest.raises(QuadspikeError, match="evaluation mode"):
+        live(x[:4])
+
+
+def test_an_error_leaves_no_layer_a_step_ahead():
+    betas = torch.full((2, 4), 0.5)
+    second = Soma(4, LIF(beta=betas), norm=None)
+    net = Network(nn.Linear(3, 4), Soma(4, norm=None), nn.Linear(4, 4), second, nn.Linear(4, 2))
+    live = stream(net.eval())
+    live(torch.randn(1, 3)), live(torch.randn(1, 3))
+    before = {name: state.step for name, state in live.states.items()}
+    with pytest.raises(QuadspikeError, match="step 3"):
+        live(torch.randn(1, 3))
+    assert {name: state.step for name, state in live.states.items()} == before
+
+
+def test_a_soma_used_twice_has_two_states():
+    soma = Soma(6, norm=None)
+    net = Network(nn.Linear(6, 6), soma, nn.Linear(6, 6), soma, nn.Linear(6, 2)).double().eval()
+    frames = torch.randn(5, 4, 6, dtype=torch.float64)
+    live = stream(net)
+    torch.testing.assert_close(torch.stack([live(frame) for frame in frames]), net(frames))
+    _, seen = net(frames, taps="rate")
+    assert list(seen) == ["1", "1@2"]
+
+
+def test_scale_and_shift_per_step_follow_a_stream():
+    class PerStep(BatchNorm):
+        def affine(self, x, repeats=1):
+            return torch.tensor([[1.0], [3.0], [-2.0]]), torch.tensor([[0.0], [0.2], [0.9]])
+
+    net = Network(nn.Linear(1, 1), Soma(1), nn.Linear(1, 2)).eval()
+    net[1].norm = PerStep(1).eval()
+    frames = torch.randn(3, 64, 1)
+    live = stream(net)
+    assert torch.equal(torch.stack([live(frame) for frame in frames]), net(frames))

@@ -81,7 +81,7 @@ def test_a_small_network_learns_event_digits():
     train, test = load_event_digits(4)
     model = create_model("cnn", in_channels=2, timesteps=4, seed=0)
     optimizer = torch.optim.Adam(model.parameters(), 2e-3)
-    loader = Loader(train, 64, dvs_test(levels=4), shuffle=True)
+    loader = Loader(train, 64, dvs_test(levels=train.levels), shuffle=True)
     for epoch in range(3):
         for batch in loader.epoch(epoch):
             loss = F.cross_entropy(model(batch.inputs).mean(0), batch.labels)
@@ -92,7 +92,7 @@ def test_a_small_network_learns_event_digits():
     with torch.no_grad():
         hits = [
             model(batch.inputs).mean(0).argmax(1) == batch.labels
-            for batch in Loader(test, 128, dvs_test(levels=4)).epoch()
+            for batch in Loader(test, 128, dvs_test(levels=test.levels)).epoch()
         ]
     # Chance is 10 %.
     assert torch.cat(hits).float().mean() > 0.6

@@ -117,16 +117,18 @@ def test_the_test_pipeline_only_changes_the_layout():
 
 def test_a_loader_gives_what_a_model_takes():
     split = Split("toy", clips(8), torch.arange(8) % 2, ("a", "b"))
-    batches = list(Loader(split, 4, dvs_train("tet"), shuffle=True).epoch(3))
+    batches = list(Loader(split, 4, dvs_train("tet", levels=split.levels), shuffle=True).epoch(3))
     assert [tuple(batch.inputs.shape) for batch in batches] == [(3, 4, 2, 12, 12)] * 2
 
 
 def test_bad_input():
     with pytest.raises(QuadspikeError, match="style"):
-        dvs_train("strong")
+        dvs_train("strong", levels=1)
     with pytest.raises(QuadspikeError, match=r"clips must be \[B, T, C, H, W\]"):
-        dvs_test()(torch.zeros(2, 3, 4, 4), draw(2))
+        dvs_test(levels=1)(torch.zeros(2, 3, 4, 4), draw(2))
     with pytest.raises(QuadspikeError, match="roll must be"):
         RandomRoll(0)
     with pytest.raises(QuadspikeError, match="levels must be"):
         dvs_train(levels=0)
+    with pytest.raises(QuadspikeError, match="0 to 180 degrees"):
+        RandomRotation(math.nan)

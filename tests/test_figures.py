@@ -182,7 +182,7 @@ def test_integration_is_lif_alone_at_the_paper_s_parameters() -> None:
     assert simulate(qif, x).spikes.sum() == 0
     assert not comparison.sums_constant_input(qif)
     note = figures.lif_against_qif(qif, lif).axes[3].texts
-    assert "no constant input" in note[0].get_text()
+    assert "no positive constant input" in note[0].get_text()
 
 
 def test_integration_is_both_where_the_threshold_leaves_room() -> None:

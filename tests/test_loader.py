@@ -85,6 +85,7 @@ def test_a_sample_s_augmentation_does_not_depend_on_the_batch_size():
     [
         (lambda: Loader(toy(), 11, noisy, shuffle=True), "larger than the 10 samples"),
         (lambda: Loader(toy(), 0, noisy), "batch_size"),
+        (lambda: list(Loader(toy(), 2, noisy).epoch(0, start=-1)), r"0\.\.5"),
         (lambda: Split("x", torch.zeros(2, 1, 2, 2), torch.zeros(2).long(), ("a",)), "uint8"),
         (lambda: Split("x", toy().inputs, torch.zeros(3).long(), ("a",)), "int64"),
         (lambda: Split("x", toy().inputs, torch.full((10,), 3), ("a", "b", "c")), r"0\.\.2"),

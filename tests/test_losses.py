@@ -23,6 +23,21 @@ def test_tet_by_hand():
     torch.testing.assert_close(tet(LOGITS, LABELS, weight=0.1, target=0.5), expected)
 
 
+def test_tet_gives_every_step_of_every_sample_its_own_label():
+    logits, labels = torch.randn(3, 4, 5), torch.tensor([0, 4, 2, 1])
+    each = [
+        F.cross_entropy(logits[t, b][None], labels[b][None]) for t in range(3) for b in range(4)
+    ]
+    torch.testing.assert_close(tet(logits, labels, weight=0.0), torch.stack(each).mean())
+
+
+def test_losses_of_half_precision_are_computed_in_float32():
+    logits, labels = torch.randn(2, 64, 10).bfloat16(), torch.randint(10, (64,))
+    for loss in (mean_cross_entropy, tet):
+        assert loss(logits, labels).dtype == torch.float32
+        torch.testing.assert_close(loss(logits, labels), loss(logits.float(), labels))
+
+
 def test_tet_of_one_step_without_its_regulariser_is_cross_entropy():
     one = torch.randn(1, 4, 10)
     labels = torch.randint(10, (4,))

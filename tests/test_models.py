@@ -12,7 +12,11 @@ from quadspike.norms import TDBatchNorm
 from tests.conftest import calibrate
 
 SIZES = {"resnet19": (3, 16), "resnet34": (3, 64), "vggsnn": (2, 32), "resnet8": (3, 16)}
-COMBINATIONS = list(itertools.product(list_models(), ["fire-then-sum", "sum-then-fire"]))
+COMBINATIONS = [
+    (name, residual)
+    for name, residual in itertools.product(list_models(), ["fire-then-sum", "sum-then-fire"])
+    if residual == "fire-then-sum" or name.startswith("resnet")
+]
 
 
 def make(name, **options):
@@ -70,7 +74,7 @@ def test_resnet19_is_nineteen_weight_layers_and_its_shortcuts_fire():
     assert len(shortcuts) == 3
     names = list(model.somas())
     assert [name for name in names if "shortcut" in name] == [
-        f"layer{stage}.0.shortcut.1" for stage in (1, 2, 3)
+        f"layer{stage}.0.shortcut.soma" for stage in (1, 2, 3)
     ]
     assert sum(p.numel() for p in model.parameters()) == 12_631_114
 
@@ -78,6 +82,18 @@ def test_resnet19_is_nineteen_weight_layers_and_its_shortcuts_fire():
 def test_pooled_stem_of_resnet34_can_be_max_or_average():
     assert isinstance(make("resnet34")[0].pool, nn.MaxPool2d)
     assert isinstance(make("resnet34", stem_pool="avg")[0].pool, nn.AvgPool2d)
+
+
+def test_resnets_drop_out_before_the_classifier_when_asked():
+    model = create_model("resnet19", dropout=0.6)
+    assert list(dict(model.named_children()))[-2:] == ["dropout", "classifier"]
+    assert model.dropout.p == 0.6
+    assert "dropout" not in dict(create_model("resnet19").named_children())
+
+
+def test_convolutions_start_kaiming_normal_by_fan_out():
+    weight = create_model("resnet19", seed=0).layer1[0].first[0].weight  # 64 -> 128
+    assert weight.std().item() == pytest.approx((2 / (9 * 128)) ** 0.5, rel=0.02)
 
 
 def test_a_neuron_given_as_a_prototype_is_copied_into_every_layer():
@@ -111,6 +127,28 @@ def test_a_saved_model_comes_back_the_same(tmp_path, neuron):
     assert [p.name for p in path.parent.iterdir()] == ["model.safetensors"]
 
 
+def test_every_option_and_every_later_change_is_saved(tmp_path):
+    model = create_model(
+        "resnet34", dropout=0.3, stem_width=8, stem_pool="avg", shortcut_neuron=False,
+        residual="sum-then-fire", num_classes=3, in_channels=2,
+    ).double()  # fmt: skip
+    model.timesteps, model.readout = 7, "last"
+    again = load_model(save_model(model, tmp_path / "m"))
+    assert (again.timesteps, again.readout) == (7, "last")
+    assert again.classifier.weight.dtype == torch.float64
+    assert str(again) == str(model)
+    sized = create_model("mlp", image_size=5, in_channels=1)
+    assert str(load_model(save_model(sized, tmp_path / "s"))) == str(sized)
+
+
+def test_a_neuron_that_could_not_be_loaded_is_not_saved(tmp_path):
+    class Mine(LIF):
+        name = "mine"
+
+    with pytest.raises(QuadspikeError, match="unknown neuron 'mine'"):
+        save_model(create_model("cnn", neuron=Mine()), tmp_path / "m")
+
+
 def test_damaged_and_foreign_files_are_refused(tmp_path):
     from safetensors.torch import save_file
 
@@ -133,6 +171,8 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         load_model(tmp_path / "missing")
     with pytest.raises(QuadspikeError, match="do not fit"):
         load_model(path, num_classes=3)
+    with pytest.raises(QuadspikeError, match="option of a model"):
+        load_model(path, classes=3)
 
 
 # -- bad input -------------------------------------------------------------------------
@@ -151,6 +191,11 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         ({"name": "vggsnn", "image_size": 8}, "image_size"),
         ({"name": "resnet34", "stem_pool": "min"}, "stem pooling"),
         ({"name": "cnn", "timesteps": 0}, "timesteps"),
+        ({"name": "cnn", "dropout": 0.5}, "cnn has no dropout"),
+        ({"name": "cnn", "residual": "sum-then-fire"}, "cnn has no residual"),
+        ({"name": "resnet19", "stem_pool": "avg"}, "it is for resnet34"),
+        ({"name": "resnet19", "stem_width": 0}, "stem_width"),
+        ({"name": "mlp", "image_size": -3}, "image_size"),
     ],
 )
 def test_bad_requests_are_refused(options, message):

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from quadspike import Network, QuadspikeError, Soma, Taps, create_model
+from quadspike import QIF, Network, QuadspikeError, Soma, Taps, create_model
+from quadspike.call import Call
 from quadspike.models import Chain, Dropout
 from quadspike.randomness import Key
 from quadspike.taps import KINDS
@@ -88,6 +89,43 @@ def test_no_membrane_is_ever_in_a_state_dict():
     assert not [name for name in before if "membrane" in name or name.endswith((".u", ".o"))]
 
 
+def test_a_plain_sequential_inside_a_network_is_a_chain():
+    layers = [nn.Conv2d(8, 8, 3, padding=1), Soma(8), nn.Flatten(), nn.Linear(8 * 64, 2)]
+    flat = Network(*layers)
+    nested = Network(nn.Sequential(*layers[:2]), nn.Sequential(nn.Sequential(layers[2]), layers[3]))
+    x = torch.randn(3, 8, 8, 8)
+    assert torch.equal(nested(x), flat(x))
+
+
+def test_a_residual_reaches_the_last_soma_of_nested_chains_or_is_refused():
+    inner = Chain(nn.Linear(3, 3), Soma(3, norm=None), Soma(3, norm=None, residual="after"))
+    x, residual, call = torch.randn(4, 3), torch.ones(4, 3), Call(1, 4)
+    out = Chain(Chain(inner))(x, call, residual)
+    assert torch.equal(out, inner(x, Call(1, 4), residual))
+    assert out.min() >= 1
+    with pytest.raises(QuadspikeError, match="ends in ReLU"):
+        Chain(inner, nn.ReLU())(x, Call(1, 4), residual)
+
+
+def test_what_cannot_be_told_about_time_is_refused():
+    class Plain(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.soma = Soma(4)
+
+    with pytest.raises(QuadspikeError, match=r"0\.soma needs to know about time"):
+        Network(Plain(), nn.Linear(4, 2), input_rank=2)
+    with pytest.raises(QuadspikeError, match="Network inside a Network"):
+        Network(nn.Linear(2, 2), Network(nn.Linear(2, 2)))
+
+
+def test_a_network_without_a_soma_repeats_its_logits():
+    net = Network(nn.Linear(3, 2), timesteps=4)
+    logits = net(torch.randn(5, 3))
+    assert logits.shape == (4, 5, 2)
+    assert torch.equal(logits[0], logits[3])
+
+
 # -- taps ------------------------------------------------------------------------------
 
 
@@ -113,6 +151,18 @@ def test_taps_reduce_what_they_name():
     assert middle.tolist() == ((u >= 0) & (u < 0.5)).sum(axes).tolist()
 
 
+def test_the_window_tap_follows_parameters_per_step():
+    neuron = QIF(a=torch.tensor([[0.1], [0.4]]))
+    net = Network(nn.Linear(1, 1), Soma(1, neuron, norm=None), nn.Linear(1, 2), timesteps=2)
+    x = torch.randn(500, 1)
+    _, seen = net(x, taps=("window", "membrane"))
+    low, high = neuron.surrogate.window(neuron)
+    for t in range(2):
+        u = seen["1"]["membrane"][t]
+        expected = ((u >= low[t]) & (u <= high[t])).float().mean()
+        torch.testing.assert_close(seen["1"]["window"][t], expected)
+
+
 def test_the_mean_tap_passes_gradients():
     net = small()
     _, seen = net(torch.randn(4, 2, 6, 6), taps="mean")
@@ -127,7 +177,7 @@ def test_block_outputs_and_layer_patterns():
     assert list(seen) == ["layer1.0", "layer2.0", "layer3.0"]
     assert seen["layer3.0"]["output"].shape == (2, 3, 64, 4, 4)
     _, seen = model(x, taps=Taps(("rate",), layers="layer2.*"))
-    assert list(seen) == ["layer2.0.first.1", "layer2.0.shortcut.1", "layer2.0.second.1"]
+    assert list(seen) == ["layer2.0.first.soma", "layer2.0.shortcut.soma", "layer2.0.second.soma"]
 
 
 def test_fire_then_sum_makes_integers_and_sum_then_fire_spikes():
@@ -138,7 +188,7 @@ def test_fire_then_sum_makes_integers_and_sum_then_fire_spikes():
         output = seen["layer1.0"]["output"]
         assert torch.equal(output, output.round())
         assert (output.max() <= 1) == binary
-        assert seen["layer1.0.second.1"]["spikes"].max() == 1
+        assert seen["layer1.0.second.soma"]["spikes"].max() == 1
 
 
 # -- explain, dropout ------------------------------------------------------------------
@@ -146,9 +196,21 @@ def test_fire_then_sum_makes_integers_and_sum_then_fire_spikes():
 
 def test_explain_names_every_soma():
     rows = create_model("resnet8", neuron="lif").explain()
-    assert [row.layer for row in rows][:2] == ["stem.1", "layer1.0.first.1"]
+    assert [row.layer for row in rows][:2] == ["stem.soma", "layer1.0.first.soma"]
     assert {(row.neuron, row.norm, row.backend) for row in rows} == {("lif", "tdbn", "reference")}
     assert all(row.reason for row in rows)
+
+
+def test_dropout_keeps_the_mean_and_differs_between_layers():
+    net = Network(Dropout(0.25), nn.Linear(4, 4, bias=False), input_rank=2, timesteps=1)
+    twice = Network(Dropout(0.25), Dropout(0.25), nn.Linear(4, 4), input_rank=2, timesteps=1)
+    for network in (net, twice):
+        nn.init.eye_(network[-1].weight)
+    nn.init.zeros_(twice[-1].bias)
+    x = torch.ones(20_000, 4)
+    assert net(x, key=Key(0, 0)).mean().item() == pytest.approx(1.0, abs=0.01)
+    both = twice(x, key=Key(0, 0))
+    assert (both == 0).float().mean().item() == pytest.approx(1 - 0.75**2, abs=0.01)
 
 
 def test_dropout_is_a_function_of_the_key_and_one_mask_for_all_steps():
@@ -198,6 +260,12 @@ def test_bad_inputs_are_refused(x, message):
         (lambda: Dropout(1.0), "0 <= p < 1"),
         (lambda: small()(torch.zeros(1, 2, 6, 6), taps="volts"), "unknown tap"),
         (lambda: Taps(("rate",), bins=0), "bins >= 1"),
+        (lambda: small()(torch.zeros(2, 2, 6, 6), taps=5), "taps are names"),
+        (lambda: small()(torch.zeros(2, 2, 6, 6), taps=Taps(("rate",), "x*")), "no layer matches"),
+        (lambda: small()(torch.zeros(3, 2, 2, 6, 6), timesteps=2), "sequence of 3 steps"),
+        (lambda: Network(nn.Linear(4, 2), input_rank=5), "input_rank"),
+        (lambda: Network(nn.Linear(4, 2))(torch.zeros(1, 3)), "4 input channels, got 3"),
+        (lambda: Dropout("a"), "0 <= p < 1"),
         (lambda: small()(torch.zeros(1, 2, 6, 6), timesteps=0), "timesteps"),
     ],
 )

@@ -312,6 +312,11 @@ BAD_PARAMETERS = [
     (lambda: LIF(beta=1.5), "beta"),
     (lambda: LIF(u_th=0.0), "u_th > 0"),
     (lambda: create_neuron("qlf"), "did you mean 'qif'"),
+    (lambda: create_neuron(QIF), "such as QIF"),
+    (lambda: create_neuron({"name": "lif", "learned": ["beta"]}), "needs its value"),
+    (lambda: create_neuron({"name": "lif", "learned": ["b"]}), "learned parameter"),
+    (lambda: QIF.from_resting(0.25, "low", 4.5), "three numbers"),
+    (lambda: QIF(surrogate=Window), "such as ArcTan"),
     (lambda: create_neuron({"name": "qif", "b": 1}), "qif"),
     (lambda: QIF(surrogate="rectangel"), "did you mean 'rectangle'"),
 ]

@@ -82,6 +82,21 @@ def test_right_under_autocast_and_in_bfloat16():
     torch.testing.assert_close(half.float(), expected, rtol=2e-2, atol=2e-2)
 
 
+def test_thresholds_per_channel_scale_each_channel():
+    u_th = torch.tensor([0.5, 1.0, 2.0])
+    norm = create_norm("tdbn", 3, u_th, eta=0.5)
+    spread = norm(torch.randn(4096, 3)).std(0)
+    torch.testing.assert_close(spread, 0.5 * u_th, rtol=1e-3, atol=0)
+    assert create_norm("tdbn", 3, u_th.expand(2, 3), 1.0).gain.shape == (3,)
+
+
+def test_scale_and_shift_are_float32_whatever_the_storage():
+    norm = TDBatchNorm(3).bfloat16()
+    for mode in (True, False):
+        scale, shift = norm.train(mode).affine(torch.randn(8, 3).bfloat16())
+        assert scale.dtype == shift.dtype == torch.float32
+
+
 def test_plain_batch_norm_ignores_the_threshold():
     norm = create_norm("bn", 4, u_th=0.5, eta=1.0)
     assert type(norm) is BatchNorm
@@ -96,8 +111,11 @@ def test_plain_batch_norm_ignores_the_threshold():
         (lambda: TDBatchNorm1d(4)(torch.zeros(2, 4, 3, 3)), r"\[N, C\]"),
         (lambda: TDBatchNorm2d(4)(torch.zeros(2, 4, 3, 3, dtype=torch.int)), "floating"),
         (lambda: TDBatchNorm1d(4)(torch.zeros(1, 4)), "more than one value"),
-        (lambda: TDBatchNorm2d(0), "channels >= 1"),
+        (lambda: TDBatchNorm2d(0), "channels must be"),
         (lambda: TDBatchNorm2d(4, u_th=0), "u_th > 0"),
+        (lambda: TDBatchNorm2d(4, eps=-1.0), "eps >= 0"),
+        (lambda: TDBatchNorm2d(4, momentum=5.0), "momentum in"),
+        (lambda: TDBatchNorm(4).affine(torch.zeros(1, 4), repeats=4), "more than one value"),
         (lambda: create_norm("tdbm", 4, 0.5, 1.0), "did you mean 'tdbn'"),
     ],
 )

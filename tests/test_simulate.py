@@ -78,6 +78,7 @@ def test_frames_are_those_that_the_loader_makes_of_the_files(tmp_path, size, val
     loaded = load_cifar10dvs(out, 4, size, "random", values=values, allow_partial=True)
     assert loaded[0].name == "cifar10-dvs (simulated)/random/train"
     clips = simulate_frames(split(2), 4, QUICK, 7, size=size, values=values, batch=7)
+    assert clips.levels == loaded[0].levels
     for label in range(10):
         found = {
             clip.numpy().tobytes() for part in loaded for clip in part.inputs[part.labels == label]

@@ -59,6 +59,13 @@ def test_bfloat16_in_gives_bfloat16_out_with_float32_inside():
         (lambda: Soma(3)(*[torch.zeros(2, 2, 3)], residual=torch.zeros(2, 2, 3)), "no residual"),
         (lambda: Soma(3, residual="after")(torch.zeros(2, 2, 3)), "residual='after', got none"),
         (lambda: Soma(3, residual="middle"), "residual place"),
+        (lambda: Soma(3)(torch.zeros(2, 2, 3), torch.zeros(2, 2, 3)), "give a residual by name"),
+        (
+            lambda: Soma(3, residual="after")(torch.zeros(4, 2, 3), residual=torch.zeros(2, 4, 3)),
+            "does not fit",
+        ),
+        (lambda: Soma(3, QIF), "such as QIF"),
+        (lambda: Soma(3, None), "such as QIF"),
         (lambda: Soma(3, neuron="qiff"), "did you mean 'qif'"),
         (lambda: Soma(3, norm="batch"), "unknown norm"),
         (lambda: Soma(3, QIF(a=torch.full((4,), 0.2))), "4 channels"),
@@ -73,5 +80,7 @@ def test_bad_input_is_refused(act, message):
 
 def test_a_residual_of_another_shape_is_refused():
     soma = Soma(3, residual="after")
+    with pytest.raises(QuadspikeError, match="does not fit"):
+        soma(torch.zeros(4, 2, 3), residual=torch.zeros(2, 4, 3))
     with pytest.raises(QuadspikeError, match="does not fit"):
         soma(torch.zeros(2, 2, 3, 4, 4), residual=torch.zeros(2, 2, 3, 5, 5))

@@ -42,16 +42,21 @@ class LayerHealth:
 class Health:
     """Every layer of a network, in order."""
 
+    finite_logits: bool
     layers: tuple[LayerHealth, ...]
 
     @property
     def first_non_finite(self) -> str | None:
-        """The name of the first layer whose membrane left the finite numbers."""
-        return next((layer.layer for layer in self.layers if not layer.finite), None)
+        """The first layer whose membrane left the finite numbers, or "logits"; None if none."""
+        found = next((layer.layer for layer in self.layers if not layer.finite), None)
+        return found or (None if self.finite_logits else "logits")
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return tuple(f"{layer.layer}: {layer.warning}" for layer in self.layers if layer.warning)
+        found = [f"{layer.layer}: {layer.warning}" for layer in self.layers if layer.warning]
+        if not self.finite_logits:
+            found.append("logits: not finite numbers")
+        return tuple(found)
 
 
 @torch.no_grad()
@@ -63,12 +68,14 @@ def health(model: Network, x: Tensor) -> Health:
     >>> health(model, torch.randn(8, 1, 8, 8)).first_non_finite is None
     True
     """
-    training = model.training
+    modes = [(module, module.training) for module in model.modules()]
     try:
-        _, seen = model.eval()(x, taps=_KINDS)
+        logits, seen = model.eval()(x, taps=_KINDS)
     finally:
-        model.train(training)
+        for module, training in modes:
+            module.training = training
     return Health(
+        bool(torch.isfinite(logits).all()),
         tuple(
             LayerHealth(
                 name,
@@ -78,5 +85,5 @@ def health(model: Network, x: Tensor) -> Health:
                 finite=bool(values["finite"].all()),
             )
             for name, values in seen.items()
-        )
+        ),
     )

@@ -93,9 +93,14 @@ def _strip(clip: Tensor) -> Picture:
     return np.asarray(torch.cat(list(frames), dim=1).cpu().numpy())
 
 
+def check_picture(out: Path) -> None:
+    """Refuse a name whose ending is no picture format of ours."""
+    check_name("picture format", out.suffix.lstrip(".").lower(), ("png", "svg", "pdf"))
+
+
 def save_sheet(figure: Figure, out: Path) -> Path:
     """Write the sheet; the ending of the name says in which format."""
-    check_name("picture format", out.suffix.lstrip(".").lower(), ("png", "svg", "pdf"))
+    check_picture(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(out, dpi=130)

@@ -20,7 +20,13 @@ COMMANDS: Commands = {"energy": energy, "figures": figures, "models": models}
 GROUPS: dict[str, tuple[str, Commands]] = {
     "data": (
         "Data sets: what is there, whether it is whole, how it looks.",
-        {"list": data.list_, "verify": data.verify, "show": data.show, "simulate": data.simulate},
+        {
+            "list": data.list_,
+            "verify": data.verify,
+            "show": data.show,
+            "download": data.download,
+            "simulate": data.simulate,
+        },
     ),
 }
 
@@ -38,6 +44,9 @@ def main(arguments: list[str] | None = None) -> None:
     except QuadspikeError as error:
         print(f"quadspike: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("quadspike: interrupted; nothing half-written is left", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
 def _run(commands: Commands, prog: str, title: str, given: list[str]) -> None:

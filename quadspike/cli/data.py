@@ -11,11 +11,12 @@ from tyro.conf import Positional, arg
 
 from quadspike.data.progress import progress_bar
 
+MOST = 40
 Root = Annotated[Path | None, arg(metavar="FOLDER")]
 
 
 def list_(data: Root = None) -> None:
-    """List the data sets, what to put where, and whether something is there.
+    """List the data sets and what to put where.
 
     Args:
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
@@ -35,7 +36,7 @@ def list_(data: Root = None) -> None:
 def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
     """Read every file of the named data sets, or of all, and say what is there and whole.
 
-    Ends with exit code 1 if a named data set is missing or broken.
+    Ends with exit code 1 if one is broken, or a named one is missing.
 
     Args:
         names: Data sets (see `quadspike data list`); all of them without a name.
@@ -43,16 +44,36 @@ def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
     """
     from quadspike.data import catalog
 
-    table = Table("data set", "whole", "found", "problem", box=None, header_style="bold")
-    broken = False
+    console = Console()
+    table = Table("data set", "whole", "found", box=None, header_style="bold")
+    results = []
     for name in names or catalog.CATALOG:
         with progress_bar(name) as progress:
-            result = catalog.verify(name, data, progress)
-        broken |= not result.whole
-        table.add_row(name, "yes" if result.whole else "no", result.found, result.problem or "")
-    Console().print(table)
-    if names and broken:
+            results.append(catalog.verify(name, data, progress))
+        table.add_row(name, "yes" if results[-1].whole else "no", results[-1].found)
+    console.print(table)
+    for result in results:
+        if result.problem:
+            console.print(f"\n{result.name}: {result.problem}", soft_wrap=True, highlight=False)
+    if any(not result.whole and (names or result.found != "nothing") for result in results):
         raise SystemExit(1)
+
+
+def download(name: Positional[Annotated[str, arg(metavar="NAME")]], data: Root = None) -> None:
+    """Fetch a data set that may be fetched; resumed where it broke off, and checked.
+
+    Args:
+        name: cifar10 or cifar100.
+        data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
+    """
+    from quadspike.data.cifar import load_cifar10, load_cifar100
+    from quadspike.errors import check_name
+
+    loads = {"cifar10": load_cifar10, "cifar100": load_cifar100}
+    load = loads[check_name("data set to download", name, loads)]
+    with progress_bar(name, of_bytes=True) as progress:
+        train, test = load(data, download=True, progress=progress)
+    print(f"{name}: {len(train):,} training and {len(test):,} test images, checked")
 
 
 def show(
@@ -68,14 +89,17 @@ def show(
         name: A data set (see `quadspike data list`).
         out: The picture to write: .png, .svg or .pdf.
         count: How many samples.
-        seed: Which samples, and which augmentation.
+        seed: Which augmentation, and which samples of a set that is held in memory.
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
-    from quadspike.analysis.sheet import contact_sheet, save_sheet
+    from quadspike.analysis.sheet import check_picture, contact_sheet, save_sheet
     from quadspike.data.catalog import preview
-    from quadspike.errors import check_count
+    from quadspike.errors import QuadspikeError, check_count
 
-    split, augmentation = preview(name, data, check_count("count", count))
+    check_picture(out)
+    if check_count("count", count) > MOST:
+        raise QuadspikeError(f"a contact sheet shows at most {MOST} samples, got {count}")
+    split, augmentation = preview(name, data, count)
     print(save_sheet(contact_sheet(split, augmentation, count, seed=seed), out))
 
 
@@ -108,14 +132,15 @@ def simulate(
     from quadspike.data.events.aedat import read_aedat
     from quadspike.data.events.camera_report import recordings_table
     from quadspike.data.simulate import simulate as record
-    from quadspike.errors import check_name
+    from quadspike.errors import check_device, check_name
 
     check_name("image data set", dataset, ("cifar10", "cifar100", "digits"))
+    where = check_device(device)
+    recordings = {path.stem: read_aedat(path) for path in real}
     split, _ = preview(dataset, data)
     with progress_bar(f"{dataset} (simulated)") as progress:
-        images = split.to(device)
+        images = split.to(where)
         record(images, out, seed=seed, per_class=per_class, batch=batch, progress=progress)
     some = sorted(out.glob("*/*.aedat"))[:: max(1, per_class // 10)]
     simulated = [read_aedat(path) for path in some]
-    recordings = {path.stem: read_aedat(path) for path in real}
     Console().print(recordings_table(simulated, recordings))

@@ -11,10 +11,10 @@ from tyro.conf import Positional, arg
 
 def energy(
     model: Positional[Annotated[str | None, arg(metavar="MODEL")]] = None,
-    dataset: str = "cifar10",
+    dataset: Annotated[str | None, arg(metavar="STR")] = None,
     timesteps: Annotated[int | None, arg(metavar="INT")] = None,
-    neuron: str = "qif",
-    residual: str = "fire-then-sum",
+    neuron: Annotated[str | None, arg(metavar="STR")] = None,
+    residual: Annotated[str | None, arg(metavar="STR")] = None,
     rate: Annotated[float | None, arg(metavar="FLOAT")] = None,
     weights: Annotated[Path | None, arg(metavar="FILE")] = None,
     inputs: Annotated[Path | None, arg(metavar="FILE")] = None,
@@ -36,11 +36,12 @@ def energy(
 
     Args:
         model: A model's name (see `quadspike models`); not needed with --weights or --paper.
-        dataset: Whose input shape and classes: cifar10, cifar100, imagenet, cifar10-dvs, digits.
+        dataset: Whose input shape and classes: cifar10, cifar100, imagenet, cifar10-dvs, digits;
+            cifar10 unless the weights say otherwise.
         timesteps: Steps a static image is shown, or frames of an event recording; 2 unless
             the weights say otherwise.
-        neuron: qif or lif.
-        residual: fire-then-sum or sum-then-fire, for the ResNets.
+        neuron: qif (unless said otherwise) or lif.
+        residual: fire-then-sum (unless said otherwise) or sum-then-fire, for the ResNets.
         rate: The firing rate assumed for every layer's input; without it, the rate that the
             paper's Table 3 implies, or an untrained layer's where it implies none.
         weights: A model file saved by quadspike; measured on --inputs, else with stated rates.

@@ -18,6 +18,8 @@ def figures(
     u1: float = 0.0,
     u2: float = 0.5,
     u_th: float = 0.5,
+    u_reset: float = 0.0,
+    resting: Annotated[tuple[float, float] | None, arg(metavar="U_R U_C")] = None,
 ) -> None:
     """Draw the neuron: recurrence, cobweb, phase portrait, density, LIF against QIF.
 
@@ -29,10 +31,15 @@ def figures(
         u1: One root.
         u2: The other root.
         u_th: The firing threshold.
+        u_reset: Where a spike leaves the membrane.
+        resting: Resting and critical potential, instead of the roots.
     """
     from quadspike.analysis.figures import draw_all
     from quadspike.neurons import QIF
 
-    neuron = QIF(a=a, u1=u1, u2=u2, u_th=u_th)
+    if resting is not None:
+        neuron = QIF.from_resting(a, *resting, u_th=u_th, u_reset=u_reset)
+    else:
+        neuron = QIF(a=a, u1=u1, u2=u2, u_th=u_th, u_reset=u_reset)
     for path in draw_all(out, neuron, formats=formats, names=only or None):
         print(path)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,8 +68,8 @@ def load_event_digits(
 
 def _parts(digits: Split, tests: Tensor, name: str) -> tuple[Split, Split]:
     return (
-        Split(f"{name}/train", digits.inputs[~tests], digits.labels[~tests], CLASSES),
-        Split(f"{name}/test", digits.inputs[tests], digits.labels[tests], CLASSES),
+        replace(digits.subset(torch.nonzero(~tests).flatten()), name=f"{name}/train"),
+        replace(digits.subset(torch.nonzero(tests).flatten()), name=f"{name}/test"),
     )
 
 

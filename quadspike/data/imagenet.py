@@ -48,6 +48,7 @@ SIZE = 224
 RESIZED = 256
 LAYOUT = "train/<synset>/*.JPEG and val/<synset>/*.JPEG"
 _SUFFIXES = frozenset({".jpeg", ".jpg", ".png", ".webp"})
+_NAMED = 10
 _GAP = 2  # how many times the final size a JPEG is decoded at, at least
 
 
@@ -136,21 +137,28 @@ class ImageNet:
 
 
 def verify_imagenet(root: Path | str, progress: Progress | None = None) -> Verified:
-    """List both splits and read the header of every image; pixels are decoded in training."""
-    found, done = "nothing", 0
+    """List both splits and decode every image, in draft; the broken ones are counted and named."""
+    found, broken, done = "nothing", [], 0
     try:
         splits = [ImageNet(root, split) for split in ("train", "val")]
-        total = sum(map(len, splits))
-        found = f"{total:,} images of {len(splits[0].classes):,} classes in {root}"
-        for files in splits:
-            for index in range(len(files)):
-                open_photo(files.file(index))
-                done += 1
-                if progress is not None:
-                    progress(done, total)
     except QuadspikeError as error:
         return Verified("imagenet", found, whole=False, problem=str(error))
-    return Verified("imagenet", found, whole=True)
+    total = sum(map(len, splits))
+    found = f"{total:,} images of {len(splits[0].classes):,} classes in {root}"
+    for files in splits:
+        for index in range(len(files)):
+            try:
+                open_photo(files.file(index)).pixels(at_least=(1, 1))
+            except QuadspikeError as error:
+                broken.append(str(error))
+            done += 1
+            if progress is not None:
+                progress(done, total)
+    if not broken:
+        return Verified("imagenet", found, whole=True)
+    more = f"; and {len(broken) - _NAMED} more" if len(broken) > _NAMED else ""
+    problem = f"{len(broken)} broken: {'; '.join(broken[:_NAMED])}{more}"
+    return Verified("imagenet", found, whole=False, problem=problem)
 
 
 def _classes(root: Path, split: str) -> tuple[str, ...]:

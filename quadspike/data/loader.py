@@ -81,6 +81,8 @@ class Loader:
 
     def __post_init__(self) -> None:
         check_count("batch_size", self.batch_size)
+        if not len(self.split):
+            raise QuadspikeError(f"{self.split.name} holds no samples")
         if self.shuffle and self.batch_size > len(self.split):
             raise QuadspikeError(
                 f"a batch of {self.batch_size} is larger than the {len(self.split)} samples of "
@@ -95,6 +97,8 @@ class Loader:
 
     def epoch(self, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch, from step `start` on."""
+        if not 0 <= start <= len(self):
+            raise QuadspikeError(f"an epoch starts at a step in 0..{len(self)}, got {start}")
         device = self.split.inputs.device
         size = len(self.split)
         order = torch.arange(size, device=device)

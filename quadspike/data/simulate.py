@@ -121,7 +121,8 @@ def simulate_frames(
     if clipped:
         text = clipping(clipped, clips.numel(), 255 / framing.levels)
         warnings.warn(f"{split.name}: {text}", QuadspikeWarning, stacklevel=2)
-    return Split(f"{split.name} (simulated)", clips, split.labels, split.classes)
+    name = f"{split.name} (simulated)"
+    return Split(name, clips, split.labels, split.classes, framing.levels)
 
 
 def _batch_size(split: Split, batch: int | None) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor
 from quadspike.errors import QuadspikeError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Split:
     """Inputs as uint8, images `[N, C, H, W]` or clips `[N, T, C, H, W]`, and labels `[N]`.
 

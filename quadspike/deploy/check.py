@@ -9,10 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from quadspike.call import Call
-from quadspike.deploy.fold import pairs
+from quadspike.deploy.fold import Synapse, pairs
 from quadspike.errors import QuadspikeError
 from quadspike.models.network import Network
+from quadspike.soma import Soma
 from quadspike.taps import Taps
+
+TIE = 1000
+"""Roundings within which a membrane is at the threshold: a sum of some thousand terms."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class LayerCheck:
     spikes: int
     changed: int
     ties: int
-    """Changed spikes whose membrane lay within rounding of the threshold."""
+    """Changed spikes whose membrane lay within rounding of the threshold, then or before."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ def check_fold(model: Network, folded: Network, x: Tensor) -> FoldCheck:
     """Compare a network in evaluation mode with its folded copy on a batch."""
     if model.training or folded.training:
         raise QuadspikeError("a fold is compared in evaluation mode: call .eval() on both networks")
+    if not model.somas():
+        raise QuadspikeError("the network has no soma, so there is nothing to fold")
     with _Recorder(model) as recorder:
         first, spikes = model(x, taps="spikes")
     second, others = folded(x, taps="spikes")
@@ -54,7 +60,8 @@ def check_fold(model: Network, folded: Network, x: Tensor) -> FoldCheck:
         for (name, *before), (_, *after) in zip(pairs(model), pairs(folded), strict=True)
     )
     differs = [(value["spikes"] != others[name]["spikes"]) for name, value in spikes.items()]
-    changed = sum(int(layer.sum()) for layer in differs) / sum(map(torch.numel, differs))
+    total = max(1, sum(map(torch.numel, differs)))
+    changed = sum(int(layer.sum()) for layer in differs) / total
     moved = model.predict(first).argmax(-1) != folded.predict(second).argmax(-1)
     return FoldCheck(layers, changed, float(moved.double().mean()))
 
@@ -80,23 +87,29 @@ class _Recorder:
 
 
 def _compare(name: str, before: list[Any], after: list[Any], recorder: _Recorder) -> LayerCheck:
-    (x,) = recorder.given[before[0]] if before[0] is not None else (recorder.given[before[1]][0],)
-    _, call, residual = recorder.given[before[1]]
+    current, call, residual = recorder.given[before[1]]
+    x = recorder.given[before[0]][0] if isinstance(before[0], Synapse) else current
     seen = [_spikes(pair, x, call, residual) for pair in (before, after)]
     changed = seen[0]["spikes"] != seen[1]["spikes"]
-    neuron = before[1].neuron
-    membrane = seen[0]["membrane"]
-    distance = (membrane - _like(neuron.threshold, membrane)).abs()
-    close = distance <= 1e3 * torch.finfo(membrane.dtype).eps * membrane.abs().amax()
-    ties = int((changed & close).sum())
+    close = _at_threshold(before[1], seen[0]) & _at_threshold(before[1], seen[1])
+    # A spike that flips at a tie also changes what its neuron does in later steps.
+    after_tie = (changed & close).cumsum(0) > 0
+    ties = int((changed & after_tie).sum())
     return LayerCheck(name, changed.numel(), int(changed.sum()), ties)
 
 
 def _spikes(pair: list[Any], x: Tensor, call: Call, residual: Tensor | None) -> dict[str, Tensor]:
     synapse, soma = pair
     alone = Call(call.timesteps, call.batch, taps=Taps(("spikes", "membrane")))
-    soma(x if synapse is None else synapse(x), alone, residual)
+    soma(synapse(x) if isinstance(synapse, Synapse) else x, alone, residual)
     return alone.seen[alone.name(soma)]
+
+
+def _at_threshold(soma: Soma, seen: dict[str, Tensor]) -> Tensor:
+    membrane = seen["membrane"]
+    distance = (membrane - _like(soma.neuron.threshold, membrane)).abs()
+    close: Tensor = distance <= TIE * torch.finfo(membrane.dtype).eps * (1 + membrane.abs())
+    return close
 
 
 def _like(threshold: Any, membrane: Tensor) -> Any:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from quadspike.errors import QuadspikeError
-from quadspike.models.network import Chain, Network
+from quadspike.models.network import Network
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
 
@@ -21,7 +21,7 @@ def pairs(
 ) -> Iterator[tuple[str, nn.Module | None, nn.Module]]:
     """Every module of `kinds` with its name and the module right before it in its chain."""
     for prefix, chain in list(model.named_modules()):
-        if not isinstance(chain, Chain):
+        if not isinstance(chain, nn.Sequential):
             continue
         before: nn.Module | None = None
         for name, module in list(chain.named_children()):
@@ -51,6 +51,14 @@ def fold(model: Network) -> Network:
             module.norm = None
         else:
             folded.set_submodule(name, nn.Identity())
+    left = [name for name, module in folded.named_modules() if isinstance(module, BatchNorm)]
+    if left:
+        raise QuadspikeError(
+            f"cannot fold {', '.join(left)}: the synapse before it is unknown; put the synapse "
+            "and its soma next to each other in a Chain"
+        )
+    if folded.config is not None:
+        folded.config = {**folded.config, "norm": None}  # which is built as it now is
     return folded
 
 

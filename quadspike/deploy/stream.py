@@ -21,23 +21,25 @@ class Stream:
     """
 
     def __init__(self, model: Network) -> None:
-        if model.training:
-            raise QuadspikeError(
-                "a stream needs a network in evaluation mode: training statistics cover all "
-                "steps at once; call model.eval() first"
-            )
         self.model = model
+        self._check_mode()
         self.states: dict[str, State] = {}
         self.steps = 0
 
     @torch.no_grad()
     def __call__(self, frame: Tensor) -> Tensor:
         """Logits `[B, classes]` for one frame `[B, ...]`, or `[T, B, classes]` for a chunk."""
-        states = dict(self.states)  # an error must not leave some layers a step ahead
-        logits = self.model.advance(frame, states)
-        self.states = states
+        self._check_mode()
+        logits, self.states = self.model.run(frame, self.states)
         self.steps += len(logits)
         return logits[0] if frame.ndim == self.model.input_rank else logits
+
+    def _check_mode(self) -> None:
+        if any(module.training for module in self.model.modules()):
+            raise QuadspikeError(
+                "a stream needs a network in evaluation mode: training statistics cover all "
+                "steps at once; call model.eval() first"
+            )
 
     def reset(self) -> None:
         """Back to rest."""

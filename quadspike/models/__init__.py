@@ -1,7 +1,8 @@
 """The paper's networks and small ones, by name."""
 
+from quadspike.models.chain import Chain, Dropout
 from quadspike.models.files import load_model, save_model
-from quadspike.models.network import Chain, Dropout, Network
+from quadspike.models.network import Network
 from quadspike.models.registry import create_model, describe_models, list_models
 from quadspike.models.resnet import Block
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
+from torch import Tensor
 
-from quadspike.errors import QuadspikeError
+from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.network import Network
 from quadspike.models.registry import create_model
+from quadspike.neurons import NEURONS
 
 FORMAT = 1
 _HEADER = "quadspike"
@@ -27,7 +30,9 @@ def save_model(model: Network, path: str | Path) -> Path:
             "save your own network's state_dict with safetensors"
         )
     target = Path(path)
-    header = json.dumps({"format": FORMAT, "config": model.config})
+    check_name("neuron", model.config["neuron"]["name"], NEURONS)
+    live = {"timesteps": model.timesteps, "readout": model.readout}
+    header = json.dumps({"format": FORMAT, "config": {**model.config, **live}})
     tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -53,12 +58,24 @@ def load_model(path: str | Path, **overrides: Any) -> Network:
             f"{target} holds tensors but no quadspike configuration: not saved by save_model"
         )
     saved = _parse(header, target)
-    model = create_model(**{**saved, **overrides})
+    check_overrides(overrides)
+    model = create_model(**{**saved, **overrides}).to(_dtype(tensors))
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
         raise QuadspikeError(f"the weights in {target} do not fit its model: {error}") from None
     return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+
+def check_overrides(overrides: dict[str, Any]) -> None:
+    """Only what `create_model` takes can be overridden."""
+    allowed = [name for name in signature(create_model).parameters if name != "name"]
+    for name in overrides:
+        check_name("option of a model", name, allowed)
+
+
+def _dtype(tensors: dict[str, Tensor]) -> torch.dtype:
+    return next((t.dtype for t in tensors.values() if t.is_floating_point()), torch.float32)
 
 
 def _parse(header: str, target: Path) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from quadspike.call import Call, Timed
 from quadspike.errors import QuadspikeError, check_count, check_name
-from quadspike.randomness import Key, fresh_key, uniform
+from quadspike.models.chain import Chain, run_in_order
+from quadspike.randomness import Key
 from quadspike.soma import Soma
 from quadspike.state import State
 from quadspike.taps import Seen, Taps
@@ -19,48 +20,6 @@ from quadspike.taps import Seen, Taps
 Readout = Literal["mean", "last"]
 _RANKS: dict[type[nn.Module], int] = {nn.Linear: 2, nn.Conv1d: 3, nn.Conv2d: 4}
 _SHAPES = {2: "B, features", 3: "B, C, L", 4: "B, C, H, W"}
-
-
-class Chain(nn.Sequential, Timed):
-    """`nn.Sequential` whose timed members also receive the call.
-
-    A residual given to the chain enters its last soma.
-    """
-
-    def forward(  # type: ignore[override]
-        self, x: Tensor, call: Call, residual: Tensor | None = None
-    ) -> Tensor:
-        last = len(self) - 1
-        for index, module in enumerate(self):
-            if isinstance(module, Soma):
-                x = module(x, call, residual if index == last else None)
-            elif isinstance(module, Timed):
-                x = module(x, call)
-            else:
-                x = module(x)
-        return x
-
-
-class Dropout(Timed):
-    """Dropout whose mask is a function of the call's key and the layer, one for all steps."""
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        if not 0 <= p < 1:
-            raise QuadspikeError(f"dropout needs 0 <= p < 1, got {p}")
-        self.p = p
-
-    def forward(self, x: Tensor, call: Call) -> Tensor:
-        if not self.training or self.p == 0:
-            return x
-        if call.key is None:
-            call.key = fresh_key()
-        draws = uniform((call.batch, *x.shape[1:]), call.key, call.name(self), x.device)
-        mask = (draws >= self.p).to(x.dtype) / (1 - self.p)
-        return (x.view(-1, *mask.shape) * mask).view(x.shape)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
 
 
 class LayerExplanation(NamedTuple):
@@ -105,7 +64,10 @@ class Network(Chain):
         check_name("readout", readout, get_args(Readout))
         self.timesteps = check_count("timesteps", timesteps)
         self.readout: Readout = readout
-        self.input_rank = input_rank or self._guess_rank()
+        self._check_nesting()
+        self.input_rank = self._guess_rank() if input_rank is None else input_rank
+        if self.input_rank not in _SHAPES:
+            raise QuadspikeError(f"input_rank must be one of {list(_SHAPES)}, got {input_rank!r}")
         self.config: dict[str, Any] | None = None
 
     @overload  # type: ignore[override]
@@ -137,13 +99,21 @@ class Network(Chain):
         call.key = key
         call.taps = None if taps is None else Taps.of(taps)
         logits = self._run(flat, call)
-        return logits if taps is None else (logits, call.seen)
+        if call.taps is None:
+            return logits
+        if not call.seen:
+            names = ", ".join(self.somas())
+            raise QuadspikeError(f"no layer matches {call.taps.layers!r}; the somas are: {names}")
+        return logits, call.seen
 
-    def advance(self, x: Tensor, states: dict[str, State]) -> Tensor:
-        """Go on from `states`, which are updated; `x` is one frame or a chunk of them."""
-        call, flat = self._enter(x, 1)
-        call.states = states
-        return self._run(flat, call)
+    def run(self, x: Tensor, states: dict[str, State]) -> tuple[Tensor, dict[str, State]]:
+        """Logits for one frame or a chunk of them, going on from `states`, and the new states.
+
+        `{}` starts from rest; `deploy.stream` keeps the states for you.
+        """
+        call, flat = self._enter(x, 1 if x.ndim == self.input_rank else None)
+        call.states = dict(states)
+        return self._run(flat, call), call.states
 
     def predict(self, logits: Tensor) -> Tensor:
         """Class scores `[B, classes]` from the logits of every step, as `readout` says."""
@@ -168,7 +138,7 @@ class Network(Chain):
         ]
 
     def _run(self, flat: Tensor, call: Call) -> Tensor:
-        return call.unflatten(super().forward(flat, call))
+        return call.unflatten(run_in_order(self, flat, call, None))
 
     def _enter(self, x: Tensor, timesteps: int | None) -> tuple[Call, Tensor]:
         """Check the input and lay it out: `[T*B, ...]`, or `[B, ...]` if it is static."""
@@ -187,28 +157,55 @@ class Network(Chain):
             steps = self.timesteps if timesteps is None else check_count("timesteps", timesteps)
             call = Call(steps, x.shape[0], names)
         else:
+            if timesteps not in (None, x.shape[0]):
+                raise QuadspikeError(
+                    f"a sequence of {x.shape[0]} steps was given with timesteps={timesteps}; "
+                    "timesteps is for static inputs"
+                )
             call = Call(x.shape[0], x.shape[1], names)
             x = x.reshape(-1, *x.shape[2:])
         self._check_channels(x)
         return call, x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
     def _check_channels(self, x: Tensor) -> None:
-        first = self._first_synapse()
-        channels = getattr(first, "in_channels", None)
-        if channels is not None and x.shape[1] != channels:
+        first = _first_layer(self)
+        wanted = getattr(first, "in_channels", None)
+        if wanted is None and self.input_rank == 2:
+            wanted = getattr(first, "in_features", None)
+        if wanted is not None and x.shape[1] != wanted:
             raise QuadspikeError(
-                f"the network takes {channels} input channels, got {x.shape[1]} in {tuple(x.shape)}"
+                f"the network takes {wanted} input channels, got {x.shape[1]} in {tuple(x.shape)}"
             )
-
-    def _first_synapse(self) -> nn.Module | None:
-        return next((m for m in self.modules() if isinstance(m, tuple(_RANKS))), None)
 
     def _guess_rank(self) -> int:
-        first = self._first_synapse()
-        leads_with_flatten = isinstance(next(iter(self), None), nn.Flatten)
-        if first is None or (leads_with_flatten and isinstance(first, nn.Linear)):
-            raise QuadspikeError(
-                "cannot tell the input's shape from the layers; say input_rank=4 for images "
-                "[B, C, H, W] or input_rank=2 for vectors [B, features]"
-            )
-        return _RANKS[type(first)]
+        first = _first_layer(self)
+        for kind, rank in _RANKS.items():
+            if isinstance(first, kind):
+                return rank
+        raise QuadspikeError(
+            "cannot tell the input's shape from the first layer; say input_rank=4 for images "
+            "[B, C, H, W] or input_rank=2 for vectors [B, features]"
+        )
+
+    def _check_nesting(self) -> None:
+        """Every module that needs the call must be reached by one that passes it on."""
+        for name, module in self.named_modules():
+            for label, child in module.named_children():
+                where = f"{name}.{label}".lstrip(".")
+                if isinstance(child, Network):
+                    raise QuadspikeError(f"{where}: a Network inside a Network; make it a Chain")
+                if isinstance(child, Timed) and not isinstance(module, Timed | nn.Sequential):
+                    raise QuadspikeError(
+                        f"{where} needs to know about time, but {type(module).__name__} around "
+                        "it cannot tell it; derive that from quadspike.call.Timed and give it "
+                        "forward(self, x, call)"
+                    )
+
+
+def _first_layer(module: nn.Module) -> nn.Module | None:
+    """What the input meets first, inside however many chains."""
+    while isinstance(module, nn.Sequential):
+        if not len(module):
+            return None
+        module = module[0]
+    return module

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
+from quadspike.models.chain import Chain
 from quadspike.neurons import Neuron, create_neuron
 from quadspike.norms import create_norm
-from quadspike.soma import Soma, scalar
+from quadspike.soma import Soma
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,12 @@ class Build:
         """A normalisation without a neuron."""
         if self.norm is None:
             return nn.Identity()
-        u_th = scalar(create_neuron(self.neuron).threshold)
-        return create_norm(self.norm, channels, u_th, eta)
+        return create_norm(self.norm, channels, create_neuron(self.neuron).threshold, eta)
+
+    def layer(self, synapse: nn.Module, end: nn.Module) -> Chain:
+        """A synapse and what follows it, by name."""
+        name = "soma" if isinstance(end, Soma) else "norm"
+        return Chain(OrderedDict([("synapse", synapse), (name, end)]))
 
     def soma(self, channels: int, residual: str | None = None, eta: float = 1.0) -> Soma:
         return Soma(channels, self.neuron, self.norm, residual, eta, self.backend)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from quadspike.errors import check_count, check_name
+from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.models import resnet, small, vgg
 from quadspike.models.network import Network, Readout
 from quadspike.models.parts import Build
@@ -21,67 +22,87 @@ Layers = OrderedDict[str, nn.Module]
 
 @dataclass(frozen=True)
 class Request:
-    """What a model may be asked for; each builder reads what it needs."""
+    """What a model is asked for; each builder reads what it takes."""
 
     build: Build
     in_channels: int
     num_classes: int
-    form: resnet.ResidualForm
-    stem_width: int | None
-    dropout: float
-    stem_pool: str
+    image_size: int
+    residual: str = "fire-then-sum"
+    shortcut_neuron: bool = True
+    stem_width: int | None = None
+    stem_pool: str = "max"
+    dropout: float = 0.0
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A model: one line about it, its usual image size, and how to make its layers."""
+    """A model: one line about it, its usual image size, its options, how to make its layers."""
 
     summary: str
     image_size: int
-    make: Callable[[Request, int], Layers]
+    takes: frozenset[str]
+    make: Callable[[Request], Layers]
 
 
-def _resnet(plan: resnet.Plan) -> Callable[[Request, int], Layers]:
-    def make(ask: Request, image_size: int) -> Layers:
+def _resnet(plan: resnet.Plan) -> Callable[[Request], Layers]:
+    def make(ask: Request) -> Layers:
         shape = replace(plan, stem=ask.stem_width or plan.stem)
+        form = resnet.ResidualForm(ask.residual, ask.shortcut_neuron)
         return resnet.layers(
-            shape, ask.build, ask.in_channels, ask.num_classes, ask.form, ask.stem_pool
+            shape,
+            ask.build,
+            ask.in_channels,
+            ask.num_classes,
+            form,
+            ask.stem_pool,
+            ask.dropout,
         )
 
     return make
 
 
-def _vggsnn(ask: Request, image_size: int) -> Layers:
-    return vgg.layers(ask.build, ask.in_channels, ask.num_classes, image_size, ask.dropout)
+def _vggsnn(ask: Request) -> Layers:
+    return vgg.layers(ask.build, ask.in_channels, ask.num_classes, ask.image_size, ask.dropout)
 
 
-def _mlp(ask: Request, image_size: int) -> Layers:
-    return small.mlp_layers(ask.build, ask.in_channels, ask.num_classes, image_size)
+def _mlp(ask: Request) -> Layers:
+    return small.mlp_layers(ask.build, ask.in_channels, ask.num_classes, ask.image_size)
 
 
-def _cnn(ask: Request, image_size: int) -> Layers:
+def _cnn(ask: Request) -> Layers:
     return small.cnn_layers(ask.build, ask.in_channels, ask.num_classes)
 
 
+_RESIDUAL = frozenset({"residual", "shortcut_neuron", "stem_width", "dropout"})
+OPTIONS = (*sorted(_RESIDUAL), "stem_pool")
 MODELS: dict[str, Entry] = {
     "resnet19": Entry(
         "the paper's CIFAR network: 64-channel stem, 16 3x3 convolutions, a 256-unit spiking layer",
         32,
+        _RESIDUAL,
         _resnet(resnet.RESNET19),
     ),
     "resnet34": Entry(
         "the paper's ImageNet network: pooled 7x7 stem, stages of 3, 4, 6, 3 blocks",
         224,
+        _RESIDUAL | {"stem_pool"},
         _resnet(resnet.RESNET34),
     ),
     "vggsnn": Entry(
-        "the paper's event network: eight 3x3 convolutions with average pooling", 48, _vggsnn
+        "the paper's event network: eight 3x3 convolutions with average pooling",
+        48,
+        frozenset({"dropout"}),
+        _vggsnn,
     ),
     "resnet8": Entry(
-        "three residual blocks, 16 to 64 channels, for a CPU", 32, _resnet(resnet.RESNET8)
+        "three residual blocks, 16 to 64 channels, for a CPU",
+        32,
+        _RESIDUAL,
+        _resnet(resnet.RESNET8),
     ),
-    "cnn": Entry("three 3x3 convolutions, 32 to 128 channels, for a CPU", 8, _cnn),
-    "mlp": Entry("two spiking layers of 128 on flattened images, for a CPU", 8, _mlp),
+    "cnn": Entry("three 3x3 convolutions, 32 to 128 channels, for a CPU", 8, frozenset(), _cnn),
+    "mlp": Entry("two spiking layers of 128 on flattened images, for a CPU", 8, frozenset(), _mlp),
 }
 
 
@@ -120,9 +141,9 @@ def create_model(
     """A network by name, its weights drawn anew.
 
     `seed` makes the weights a function of it alone; without one they follow
-    `torch.manual_seed`. `image_size` matters to models that flatten (vggsnn, mlp), `dropout`
-    to vggsnn, `residual`, `shortcut_neuron` and `stem_width` to the ResNets, `stem_pool` to
-    resnet34.
+    `torch.manual_seed`. `image_size` matters to models that flatten (vggsnn, mlp). `residual`,
+    `shortcut_neuron` and `stem_width` are for the ResNets, `stem_pool` for resnet34, `dropout`,
+    before the classifier, for the ResNets and vggsnn.
 
     >>> model = create_model("cnn", in_channels=1, timesteps=4)
     >>> model(torch.randn(2, 1, 8, 8)).shape
@@ -131,15 +152,21 @@ def create_model(
     entry = MODELS[check_name("model", name, MODELS)]
     check_count("num_classes", num_classes)
     check_count("in_channels", in_channels)
-    form = resnet.ResidualForm(residual, shortcut_neuron)
     prototype = create_neuron(neuron)
-    build = Build(prototype, norm, backend)
-    ask = Request(build, in_channels, num_classes, form, stem_width, dropout, stem_pool)
-    with torch.random.fork_rng(devices=[], enabled=seed is not None):
-        if seed is not None:
-            torch.manual_seed(seed)
-        layers = entry.make(ask, image_size or entry.image_size)
-        net = Network(layers, timesteps=timesteps, readout=readout, input_rank=4)
+    ask = Request(
+        Build(prototype, norm, backend),
+        in_channels,
+        num_classes,
+        check_count("image_size", entry.image_size if image_size is None else image_size),
+        residual,
+        shortcut_neuron,
+        None if stem_width is None else check_count("stem_width", stem_width),
+        stem_pool,
+        dropout,
+    )
+    _check_taken(name, entry, ask)
+    with _seeded(seed):
+        net = Network(entry.make(ask), timesteps=timesteps, readout=readout, input_rank=4)
         initialize(net)
     net.config = {
         "name": name,
@@ -157,6 +184,33 @@ def create_model(
         "readout": readout,
     }
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+
+def _check_taken(name: str, entry: Entry, ask: Request) -> None:
+    """Refuse an option that the model would ignore."""
+    plain = Request(ask.build, ask.in_channels, ask.num_classes, ask.image_size)
+    check_name("residual form", ask.residual, resnet.RESIDUALS)
+    for option in OPTIONS:
+        if option not in entry.takes and getattr(ask, option) != getattr(plain, option):
+            takers = [other for other, found in MODELS.items() if option in found.takes]
+            raise QuadspikeError(
+                f"{name} has no {option}, got {getattr(ask, option)!r}; it is for "
+                f"{', '.join(takers)}"
+            )
+
+
+@contextmanager
+def _seeded(seed: int | None) -> Iterator[None]:
+    """Initial weights from a seed of their own, torch's generators left as they were."""
+    if seed is None:
+        yield
+        return
+    before = torch.get_rng_state()
+    try:
+        torch.default_generator.manual_seed(seed)
+        yield
+    finally:
+        torch.set_rng_state(before)
 
 
 def initialize(net: nn.Module) -> None:

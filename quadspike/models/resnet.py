@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from quadspike.call import Call, Timed
 from quadspike.errors import QuadspikeError, check_name
-from quadspike.models.network import Chain
+from quadspike.models.chain import Chain, Dropout
 from quadspike.models.parts import Build
 
 RESIDUALS = ("fire-then-sum", "sum-then-fire")
@@ -50,13 +50,13 @@ class Block(Timed):
         fires_first = form.residual == "fire-then-sum"
         # In sum-then-fire two branches of the threshold's size meet before one neuron.
         eta = 1.0 if fires_first else 1 / math.sqrt(2)
-        self.first = Chain(build.conv(inputs, outputs, 3, stride), build.soma(outputs))
+        self.first = build.layer(build.conv(inputs, outputs, 3, stride), build.soma(outputs))
         self.shortcut = Chain()
         if stride != 1 or inputs != outputs:
             fire = form.shortcut_neuron
             end = build.soma(outputs) if fire else build.normalise(outputs, eta)
-            self.shortcut = Chain(build.conv(inputs, outputs, 1, stride), end)
-        self.second = Chain(
+            self.shortcut = build.layer(build.conv(inputs, outputs, 1, stride), end)
+        self.second = build.layer(
             build.conv(outputs, outputs, 3),
             build.soma(outputs, residual="after" if fires_first else "before", eta=eta),
         )
@@ -64,9 +64,9 @@ class Block(Timed):
     def forward(self, x: Tensor, call: Call) -> Tensor:
         inner, residual = self.first(x, call), self.shortcut(x, call)
         out: Tensor = self.second(inner, call, residual)
-        taps = call.taps_for(self)
+        label, taps = call.visit(self), call.taps_for(self)
         if taps and "output" in taps.kinds:
-            call.record(self, output=call.unflatten(out))
+            call.record(label, output=call.unflatten(out))
         return out
 
 
@@ -92,16 +92,17 @@ def layers(
     num_classes: int,
     form: ResidualForm,
     stem_pool: str = "max",
+    dropout: float = 0.0,
 ) -> OrderedDict[str, nn.Module]:
     """The named layers of a residual network."""
     parts: OrderedDict[str, nn.Module] = OrderedDict()
     if plan.imagenet_stem:
         check_name("stem pooling", stem_pool, ("max", "avg"))
         pool = nn.MaxPool2d if stem_pool == "max" else nn.AvgPool2d
-        parts["stem"] = Chain(build.conv(in_channels, plan.stem, 7, 2), build.soma(plan.stem))
+        parts["stem"] = build.layer(build.conv(in_channels, plan.stem, 7, 2), build.soma(plan.stem))
         parts["pool"] = pool(3, stride=2, padding=1)
     else:
-        parts["stem"] = Chain(build.conv(in_channels, plan.stem, 3), build.soma(plan.stem))
+        parts["stem"] = build.layer(build.conv(in_channels, plan.stem, 3), build.soma(plan.stem))
     width = plan.stem
     for number, (blocks, outputs, stride) in enumerate(plan.stages, start=1):
         stage = []
@@ -112,7 +113,9 @@ def layers(
     parts["average"] = nn.AdaptiveAvgPool2d(1)
     parts["flatten"] = nn.Flatten()
     if plan.hidden:
-        parts["hidden"] = Chain(build.linear(width, plan.hidden), build.soma(plan.hidden))
+        parts["hidden"] = build.layer(build.linear(width, plan.hidden), build.soma(plan.hidden))
         width = plan.hidden
+    if dropout:
+        parts["dropout"] = Dropout(dropout)
     parts["classifier"] = nn.Linear(width, num_classes)
     return parts

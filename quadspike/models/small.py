@@ -6,7 +6,6 @@ from collections import OrderedDict
 
 from torch import nn
 
-from quadspike.models.network import Chain
 from quadspike.models.parts import Build
 
 
@@ -17,8 +16,8 @@ def mlp_layers(
     pixels = in_channels * image_size * image_size
     return OrderedDict(
         flatten=nn.Flatten(),
-        hidden1=Chain(build.linear(pixels, hidden), build.soma(hidden)),
-        hidden2=Chain(build.linear(hidden, hidden), build.soma(hidden)),
+        hidden1=build.layer(build.linear(pixels, hidden), build.soma(hidden)),
+        hidden2=build.layer(build.linear(hidden, hidden), build.soma(hidden)),
         classifier=nn.Linear(hidden, num_classes),
     )
 
@@ -30,8 +29,8 @@ def cnn_layers(
     parts: OrderedDict[str, nn.Module] = OrderedDict()
     width = in_channels
     for number, outputs in enumerate(widths, start=1):
-        stride = 1 if number == 1 else 2
-        parts[f"conv{number}"] = Chain(build.conv(width, outputs, 3, stride), build.soma(outputs))
+        conv = build.conv(width, outputs, 3, stride=1 if number == 1 else 2)
+        parts[f"conv{number}"] = build.layer(conv, build.soma(outputs))
         width = outputs
     parts["average"] = nn.AdaptiveAvgPool2d(1)
     parts["flatten"] = nn.Flatten()

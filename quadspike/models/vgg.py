@@ -7,7 +7,7 @@ from collections import OrderedDict
 from torch import nn
 
 from quadspike.errors import QuadspikeError
-from quadspike.models.network import Chain, Dropout
+from quadspike.models.chain import Dropout
 from quadspike.models.parts import Build
 
 WIDTHS = ((64, 128), (256, 256), (512, 512), (512, 512))
@@ -27,7 +27,7 @@ def layers(
     width = in_channels
     for number, pair in enumerate(WIDTHS, start=1):
         for letter, outputs in zip("ab", pair, strict=True):
-            parts[f"conv{number}{letter}"] = Chain(
+            parts[f"conv{number}{letter}"] = build.layer(
                 build.conv(width, outputs, 3), build.soma(outputs)
             )
             width = outputs

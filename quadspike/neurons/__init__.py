@@ -35,9 +35,16 @@ def create_neuron(spec: str | dict[str, Any] | Neuron) -> Neuron:
     """
     if isinstance(spec, Neuron):
         return copy.deepcopy(spec)
+    if not isinstance(spec, str | dict):
+        raise QuadspikeError(
+            f"a neuron is a name, its config or a neuron such as QIF(), got {spec!r}"
+        )
     options: dict[str, Any] = {"name": spec} if isinstance(spec, str) else dict(spec)
     kind = NEURONS[check_name("neuron", options.pop("name", None), NEURONS)]
     for name in options.pop("learned", ()):
+        check_name(f"learned parameter of {kind.name!r}", name, kind.parameter_names())
+        if name not in options:
+            raise QuadspikeError(f"neuron {kind.name!r}: learned {name!r} needs its value")
         options[name] = nn.Parameter(torch.as_tensor(options[name], dtype=torch.float32))
     try:
         return kind(**options)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import cmath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from quadspike import ops
 from quadspike.errors import QuadspikeError
-from quadspike.neurons.density import MembraneDensity
+from quadspike.neurons.density import Equation, MembraneDensity
 from quadspike.state import State
 from quadspike.surrogates import Surrogate, create_surrogate
 
@@ -79,11 +80,8 @@ class Neuron(nn.Module):
         """
         check_sequence(x)
         self.check_channels(x.shape[2] if x.ndim > 2 else None)
-        if state is not None and state.u.shape != x.shape[1:]:
-            raise QuadspikeError(
-                f"the state is for inputs [T, {', '.join(map(str, state.u.shape))}], "
-                f"got {tuple(x.shape)}; start from rest with state=None"
-            )
+        if state is not None:
+            check_state(state, tuple(x.shape[1:]), self.name)
         steps, batch = x.shape[:2]
         flat = x.reshape(steps * batch, *x.shape[2:])
         result = ops.soma(flat, self, steps=steps, batch=batch, state=state)
@@ -115,8 +113,7 @@ class Neuron(nn.Module):
         """
         if not exact:
             return self._two_step_statistics()
-        density = self.density()
-        return density.mean, density.std
+        return _stationary_statistics(self.advance, self.fire, self._scalar_constants())
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
         raise QuadspikeError(f"no closed form of the membrane's statistics for {self.name!r}")
@@ -133,7 +130,9 @@ class Neuron(nn.Module):
                 "give input_std > 0"
             )
         std = scalar.u_th if input_std is None else input_std
-        return MembraneDensity.stationary(self, scalar, input_mean, std)
+        return MembraneDensity.stationary(
+            Equation(self.advance, self.fire), scalar, input_mean, std
+        )
 
     def _scalar_constants(self) -> Any:
         p = self.constants()
@@ -187,6 +186,24 @@ def check_sequence(x: Tensor) -> None:
         raise QuadspikeError(f"input must be [T, B, ...], got shape {tuple(x.shape)}")
     if x.shape[0] == 0:
         raise QuadspikeError(f"the time axis is empty: input is {tuple(x.shape)}, T must be >= 1")
+
+
+@lru_cache(maxsize=64)
+def _stationary_statistics(
+    advance: Callable[..., Any], fire: Callable[..., Any], p: Any
+) -> tuple[float, float]:
+    # A surrogate asks at every call, and the answer is a function of the equation alone.
+    density = MembraneDensity.stationary(Equation(advance, fire), p, 0.0, p.u_th)
+    return density.mean, density.std
+
+
+def check_state(state: State, shape: tuple[int, ...], where: str) -> None:
+    """A state goes on only with inputs of the shape `[B, ...]` it was made for."""
+    if tuple(state.u.shape) != shape:
+        raise QuadspikeError(
+            f"{where}: the state is for inputs {tuple(state.u.shape)} a step, got {shape}; "
+            "start from rest for another batch or size"
+        )
 
 
 def everywhere(condition: Any) -> bool:

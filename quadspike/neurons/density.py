@@ -9,8 +9,9 @@ the operator into a small matrix with spectral accuracy.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -19,17 +20,27 @@ from numpy.typing import NDArray
 from quadspike.errors import QuadspikeError
 
 Array = NDArray[np.float64]
+_MOST_NODES = 1500
+_LOST = 1e-9
+"""The probability that may lie beyond the grid."""
 
 
 class Recurrence(Protocol):
-    """What the operator needs of a neuron."""
+    """A neuron, as far as its density is concerned."""
 
     def advance(self, u: Any, o: Any, x: Any, p: Any) -> Any: ...
 
     def fire(self, u: Any, p: Any) -> Any: ...
 
 
-@dataclass(frozen=True)
+class Equation(NamedTuple):
+    """What the operator needs of a neuron; a neuron itself will do."""
+
+    advance: Callable[..., Any]
+    fire: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
 class MembraneDensity:
     """A density on quadrature nodes, as a mixture of Gaussians of width `input_std`.
 
@@ -49,21 +60,30 @@ class MembraneDensity:
 
     @classmethod
     def stationary(
-        cls, neuron: Recurrence, p: Any, input_mean: float, input_std: float, nodes: int = 300
+        cls,
+        equation: Equation | Recurrence,
+        p: Any,
+        input_mean: float,
+        input_std: float,
+        nodes: int = 300,
     ) -> MembraneDensity:
         """The density that one more step leaves unchanged."""
-        x, weight, centers = _grid(neuron, p, input_mean, input_std, nodes)
-        kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
-        # The columns of `kernel * weight` are probabilities; its fixed vector is the density.
-        system = np.eye(len(x)) - kernel * weight + weight
-        pi = np.linalg.solve(system, np.ones(len(x)))
-        return cls(float(p.u_th), centers, pi * weight / (pi @ weight), input_std)
+        for stretch in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0):
+            x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, stretch)
+            kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
+            # The columns of `kernel * weight` are probabilities; its fixed vector is the density.
+            system = np.eye(len(x)) - kernel * weight + weight
+            pi = np.linalg.solve(system, np.ones(len(x)))
+            density = cls(float(p.u_th), centers, pi * weight / (pi @ weight), input_std)
+            if density.below(float(x.min())) < _LOST:
+                return density
+        raise _spreads(input_std)
 
     @classmethod
     def after(
         cls,
         steps: int,
-        neuron: Recurrence,
+        equation: Equation | Recurrence,
         p: Any,
         input_mean: float,
         input_std: float,
@@ -72,8 +92,8 @@ class MembraneDensity:
         """The density after `steps` steps from rest (u = 0, no spike)."""
         if steps < 1:
             raise QuadspikeError(f"a density needs steps >= 1, got {steps}")
-        x, weight, centers = _grid(neuron, p, input_mean, input_std, nodes)
-        start = float(neuron.advance(0.0, 0.0, 0.0, p)) + input_mean
+        x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, 2.0)
+        start = float(equation.advance(0.0, 0.0, 0.0, p)) + input_mean
         density = cls(float(p.u_th), np.array([start]), np.array([1.0]), input_std)
         for _ in range(steps - 1):
             mass = density.pdf(x) * weight
@@ -110,20 +130,24 @@ class MembraneDensity:
 
 
 def _grid(
-    neuron: Recurrence, p: Any, mean: float, std: float, nodes: int
+    equation: Equation | Recurrence, p: Any, mean: float, std: float, nodes: int, stretch: float
 ) -> tuple[Array, Array, Array]:
     """Nodes, weights, and where each node is carried by one step without noise."""
     if not (math.isfinite(std) and std > 0 and math.isfinite(mean)):
         raise QuadspikeError(f"the input needs a finite mean and std > 0, got {mean}, {std}")
 
     def carry(u: Array) -> Array:
-        fired = np.asarray(neuron.fire(u, p), dtype=np.float64)
-        return np.asarray(neuron.advance(u, fired, 0.0, p)) + mean
+        fired = np.asarray(equation.fire(u, p), dtype=np.float64)
+        return np.asarray(equation.advance(u, fired, 0.0, p)) + mean
 
     reach = 9 * std
     low = p.u_th - reach
     for _ in range(3):  # what can be reached from below the threshold, and from there again
         low = min(low, float(carry(np.linspace(low, p.u_th, 2001)).min()) - reach)
+    low = p.u_th - stretch * (p.u_th - low)
+    nodes = max(nodes, math.ceil(4 * (p.u_th - low) / std))
+    if nodes > _MOST_NODES:
+        raise _spreads(std)
     # Beyond the threshold every membrane is reset alike: only its mass matters there.
     high = p.u_th + reach + max(0.0, float(carry(np.linspace(low, p.u_th, 2001)).max()) - p.u_th)
     node, weight = np.polynomial.legendre.leggauss(nodes)
@@ -131,6 +155,13 @@ def _grid(
     x = np.concatenate([(b - a) / 2 * node + (a + b) / 2 for a, b in edges])
     w = np.concatenate([(b - a) / 2 * weight for a, b in edges])
     return x, w, carry(x)
+
+
+def _spreads(std: float) -> QuadspikeError:
+    return QuadspikeError(
+        f"with input of spread {std:g} the membrane spreads too far below its threshold for an "
+        "exact density: it hardly leaks; simulate it instead"
+    )
 
 
 def _gauss(z: Array) -> Array:

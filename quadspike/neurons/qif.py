@@ -110,6 +110,12 @@ class QIF(Neuron):
         >>> neuron.u1, neuron.u2
         (0.0, 0.5)
         """
+        try:
+            a, u_r, u_c = float(a), float(u_r), float(u_c)
+        except (TypeError, ValueError):
+            raise QuadspikeError(
+                f"QIF.from_resting takes three numbers, got a={a!r}, u_r={u_r!r}, u_c={u_c!r}"
+            ) from None
         check_numbers("QIF", a=a, u_r=u_r, u_c=u_c)
         if a <= 0:
             raise QuadspikeError(f"QIF needs a > 0, got a={a:g}")

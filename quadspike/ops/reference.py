@@ -88,7 +88,7 @@ def soma(
         if taps:
             membranes.append(u)
             spikes.append(o)
-    seen = _look(neuron, membranes, spikes, taps) if taps else {}
+    seen = _look(neuron, membranes, spikes, start, taps) if taps else {}
     return SomaResult(torch.cat(outputs), State(u, o, start + steps), seen)
 
 
@@ -139,26 +139,33 @@ def _at(constants: Any, step: int, like: Tensor) -> Any:
     return type(constants)(*map(pick, constants))
 
 
+class _Edges(NamedTuple):
+    low: Any
+    high: Any
+
+
 def _look(
-    neuron: Any, membranes: list[Tensor], spikes: list[Tensor], taps: Taps
+    neuron: Any, membranes: list[Tensor], spikes: list[Tensor], start: int, taps: Taps
 ) -> dict[str, Tensor]:
-    low, high = neuron.surrogate.window(neuron)
-    like = membranes[0]
-    low, high = (
-        _row(e[None], 0, like) if isinstance(e, Tensor) and e.ndim else e for e in (low, high)
-    )
+    edges = neuron.surrogate.window(neuron) if "window" in taps.kinds else (0.0, 0.0)
+
+    def inside(u: Tensor, t: int) -> Tensor:
+        low, high = _at(_Edges(*edges), start + t, u)
+        within: Tensor = (u >= low) & (u <= high)
+        return within.to(u.dtype).mean()
+
     look = {
-        "rate": lambda u, o: o.abs().mean(),
-        "mean": lambda u, o: u.mean(),
-        "window": lambda u, o: ((u >= low) & (u <= high)).to(u.dtype).mean(),
-        "largest": lambda u, o: u.abs().amax(),
-        "finite": lambda u, o: torch.isfinite(u).all(),
-        "histogram": lambda u, o: _histogram(u, taps),
-        "membrane": lambda u, o: u,
-        "spikes": lambda u, o: o,
+        "rate": lambda u, o, t: o.abs().mean(),
+        "mean": lambda u, o, t: u.mean(),
+        "window": lambda u, o, t: inside(u, t),
+        "largest": lambda u, o, t: u.abs().amax(),
+        "finite": lambda u, o, t: torch.isfinite(u).all(),
+        "histogram": lambda u, o, t: _histogram(u, taps),
+        "membrane": lambda u, o, t: u,
+        "spikes": lambda u, o, t: o,
     }
     return {
-        kind: torch.stack([look[kind](u, o) for u, o in zip(membranes, spikes, strict=True)])
+        kind: torch.stack([look[kind](u, spikes[t], t) for t, u in enumerate(membranes)])
         for kind in taps.kinds
         if kind in look
     }
@@ -168,4 +175,5 @@ def _histogram(u: Tensor, taps: Taps) -> Tensor:
     """Counts in equal bins; what lies outside falls in the first or the last."""
     place = (u.detach() - taps.low) * (taps.bins / (taps.high - taps.low))
     index = place.nan_to_num(0.0).floor().clamp(0, taps.bins - 1).long()
-    return torch.bincount(index.flatten(), minlength=taps.bins)
+    counts = torch.zeros(taps.bins, dtype=torch.int64, device=u.device)
+    return counts.scatter_add_(0, index.flatten(), torch.ones_like(index).flatten())

@@ -14,6 +14,7 @@ from quadspike.analysis.energy.report import COSTS_45NM, EnergyCosts, EnergyRepo
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.models import Network, create_model, list_models, load_model
+from quadspike.models.registry import MODELS
 
 UNTRAINED_RATE = 0.1587
 """P(N(0, u_th^2) >= u_th): how often a layer fires when tdBN has just set its input."""
@@ -21,13 +22,13 @@ UNTRAINED_RATE = 0.1587
 
 @dataclass(frozen=True)
 class EnergyRequest:
-    """Which network, on what input, at which firing rates."""
+    """Which network, on what input, at which firing rates; None is what goes without saying."""
 
     model: str | None = None
-    dataset: str = "cifar10"
+    dataset: str | None = None
     timesteps: int | None = None
-    neuron: str = "qif"
-    residual: str = "fire-then-sum"
+    neuron: str | None = None
+    residual: str | None = None
     rate: float | None = None
     weights: Path | None = None
     inputs: Path | None = None
@@ -36,9 +37,8 @@ class EnergyRequest:
 
     def answer(self) -> tuple[str, EnergyReport]:
         """A heading that says where the rates come from, and the report."""
-        check_name("dataset", self.dataset, GEOMETRIES)
-        geometry = GEOMETRIES[self.dataset]
-        network = self._network(geometry)
+        network = self._created() if self.weights is None else self._loaded(self.weights)
+        geometry = self._geometry(network)
         steps = network.timesteps if self.timesteps is None else self.timesteps
         source, rates, batch = self._rates(network, steps)
         report = energy(
@@ -51,39 +51,61 @@ class EnergyRequest:
             stem_every_step=self.stem_every_step,
         )
         name = self.weights or self.model
-        return f"{name}, {self.dataset}, T = {steps}; firing rates: {source}", report
+        on = self.dataset or ("cifar10" if self.weights is None else f"input {geometry.frame}")
+        return f"{name}, {on}, T = {steps}; firing rates: {source}", report
 
-    def _network(self, geometry: Geometry) -> Network:
-        if self.weights is not None:
-            if self.model is not None:
-                raise QuadspikeError(
-                    f"--weights says which model it is; leave {self.model!r} out, or --weights"
-                )
-            return load_model(self.weights)
+    def _created(self) -> Network:
         if self.model is None:
             raise QuadspikeError(
                 f"name a model ({', '.join(list_models())}), or use --weights or --paper"
             )
+        shape = self._named_geometry("cifar10")
         return create_model(
             self.model,
-            neuron=self.neuron,
-            residual=self.residual,
-            in_channels=geometry.channels,
-            num_classes=geometry.classes,
-            image_size=geometry.size,
+            neuron=self.neuron or "qif",
+            residual=self.residual or "fire-then-sum",
+            in_channels=shape.channels,
+            num_classes=shape.classes,
+            image_size=shape.size,
             timesteps=2 if self.timesteps is None else self.timesteps,
         )
+
+    def _loaded(self, weights: Path) -> Network:
+        network = load_model(weights)
+        saved = network.config or {}
+        asked = {"name": self.model, "residual": self.residual}
+        asked["neuron"] = self.neuron
+        held = {**saved, "neuron": saved["neuron"]["name"]}
+        for option, value in asked.items():
+            if value is not None and value != held[option]:
+                raise QuadspikeError(
+                    f"{weights} holds {option} {held[option]!r}, not {value!r}; leave that out"
+                )
+        return network
+
+    def _geometry(self, network: Network) -> Geometry:
+        if self.dataset is not None or self.weights is None:
+            return self._named_geometry("cifar10")
+        config = network.config or {}
+        size = config["image_size"] or MODELS[config["name"]].image_size
+        return Geometry(config["in_channels"], size, config["num_classes"])
+
+    def _named_geometry(self, usual: str) -> Geometry:
+        name = usual if self.dataset is None else self.dataset
+        return GEOMETRIES[check_name("dataset", name, GEOMETRIES)]
 
     def _rates(self, network: Network, steps: int) -> tuple[str, float | None, Tensor | None]:
         if self.inputs is not None:
             if self.rate is not None:
                 raise QuadspikeError("--inputs measures the rates; leave --rate out, or --inputs")
             batch = load_inputs(self.inputs)
-            return f"measured on {self.inputs}", None, batch
+            untrained = "" if self.weights else " with UNTRAINED weights"
+            return f"measured on {self.inputs}{untrained}", None, batch
         if self.rate is not None:
             return f"{self.rate:g} as stated", self.rate, None
         name = network.config["name"] if network.config else self.model
-        rows = [r for r in paper_table() if (r.model, r.geometry) == (name, self.dataset)]
+        dataset = self.dataset or ("cifar10" if self.weights is None else None)
+        rows = [r for r in paper_table() if (r.model, r.geometry) == (name, dataset)]
         if rows:
             row = min(rows, key=lambda r: abs(r.timesteps - steps))
             rate = printed_rate(row)

@@ -74,7 +74,7 @@ def _layer(row: EnergyRow) -> list[str]:
     """One line, to fit 80 columns with the networks of the paper."""
     marks = "".join(_MARKS[flag] for flag in row.flags)
     parts = [
-        row.layer,
+        row.layer.removesuffix(".synapse").removesuffix(".soma"),  # the kind says which
         f"{row.neurons:,} {row.kind}" if row.neurons else row.kind,
         f"{row.macs or row.acs:,}",
         f"{'AC' if row.acs else 'MAC'} {marks}",

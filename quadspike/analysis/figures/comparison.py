@@ -44,7 +44,9 @@ def lif_against_qif(qif: QIF, lif: LIF) -> Figure:
         _draw_membranes(column[1], qif, lif, x)
         _draw_spikes(column[2], qif, lif, x)
     if not sums_constant_input(qif):
-        _write_note(rows[1, 0], "no constant input below $u_{th}$\nadds up to a spike of QIF")
+        _write_note(
+            rows[1, 0], "no positive constant input below\n$u_{th}$ adds up to a spike of QIF"
+        )
     for ax, label in zip(rows[:, 0], ("input $I$", "membrane $u$", ""), strict=True):
         ax.set_ylabel(label)
     figure.align_ylabels(rows[:, 0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import secrets
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -13,6 +15,10 @@ from pathlib import Path
 
 from quadspike.errors import QuadspikeError
 
+_BROKEN_ARCHIVE = (
+    OSError, KeyError, RuntimeError, ValueError, EOFError, struct.error,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
 SIMULATED = "SIMULATED.json"
 """The file in a folder of simulated recordings that says so."""
 
@@ -45,8 +51,10 @@ class Source:
             return read_bytes(self.path)
         try:
             # Keyed by the process: a file position must not be shared across a fork.
-            return _archive(self.path, os.getpid()).read(self.member)
-        except (OSError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+            status = self.path.stat()
+            version = (status.st_mtime_ns, status.st_size, status.st_ino)
+            return _archive(self.path, version, os.getpid()).read(self.member)
+        except _BROKEN_ARCHIVE as error:
             raise QuadspikeError(f"{self.name}: cannot be read: {error}") from None
 
     def fingerprint(self) -> tuple[str, int, int]:
@@ -114,5 +122,5 @@ def write_whole(target: Path, data: bytes) -> None:
 
 
 @lru_cache(maxsize=16)
-def _archive(path: Path, process: int) -> zipfile.ZipFile:
+def _archive(path: Path, version: tuple[int, ...], process: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)

@@ -10,7 +10,7 @@ from torch import Tensor
 from quadspike.errors import QuadspikeError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Events:
     """Events in the order of time: `t` in microseconds, column `x`, row `y`, polarity `p`.
 
@@ -34,9 +34,9 @@ class Events:
         """From any four equal-length sequences or arrays; checked."""
         events = cls(
             torch.as_tensor(t, dtype=torch.int64),
-            torch.as_tensor(x, dtype=torch.int16),
-            torch.as_tensor(y, dtype=torch.int16),
-            torch.as_tensor(p, dtype=torch.uint8),
+            _narrow("x", x, torch.int16),
+            _narrow("y", y, torch.int16),
+            _narrow("p", p, torch.uint8),
             width,
             height,
         )
@@ -77,3 +77,18 @@ class Events:
                 f"{name}: time runs backwards at event {place}: "
                 f"{int(self.t[place - 1])} then {int(self.t[place])} us"
             )
+
+
+def _narrow(name: str, values: object, dtype: torch.dtype) -> Tensor:
+    """As a smaller integer type, refusing what would wrap round."""
+    given = torch.as_tensor(values)
+    fractional = given.is_floating_point() or given.is_complex()
+    if given.ndim != 1 or (fractional and len(given)):
+        raise QuadspikeError(
+            f"{name} must be a row of whole numbers, got {given.dtype} {list(given.shape)}"
+        )
+    wide = given.long()
+    limits = torch.iinfo(dtype)
+    if len(wide) and not limits.min <= int(wide.min()) <= int(wide.max()) <= limits.max:
+        raise QuadspikeError(f"{name} must lie in {limits.min}..{limits.max}")
+    return wide.to(dtype)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from quadspike.data.events.files import Source
+from quadspike.data.events.files import Source, named
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing, to_bytes
 from quadspike.data.progress import Progress
@@ -27,7 +27,7 @@ def verify_recordings(
     found = "nothing"
     try:
         sources = listing()
-        found = f"{len(sources):,} recordings in {root}"
+        found = f"{len(sources):,} recordings in {named(str(root), root)}"
         for done, source in enumerate(sources, start=1):
             decode(source)
             if progress is not None:

@@ -20,7 +20,7 @@ from quadspike.errors import QuadspikeError, check_count, check_name
 STYLES = ("paper", "tet", "crop")
 
 
-def dvs_train(style: str = "paper", *, levels: int = 16) -> Pipeline:
+def dvs_train(style: str = "paper", *, levels: int) -> Pipeline:
     """A published augmentation of CIFAR10-DVS.
 
     "paper" flips left and right and turns by up to 10 degrees; "tet" flips and rolls by up to
@@ -35,7 +35,7 @@ def dvs_train(style: str = "paper", *, levels: int = 16) -> Pipeline:
     return Pipeline((*steps[check_name("style", style, STYLES)], TimeFirst(levels)))
 
 
-def dvs_test(*, levels: int = 16) -> Pipeline:
+def dvs_test(*, levels: int) -> Pipeline:
     """No augmentation: float32 `[T, B, 2, H, W]` in events; `levels` as for `dvs_train`."""
     return Pipeline((TimeFirst(levels),))
 
@@ -45,6 +45,10 @@ class RandomRotation:
     """Turn by up to `degrees` either way about the centre; bilinear, zeros from outside."""
 
     degrees: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.degrees <= 180:
+            raise QuadspikeError(f"a rotation turns by 0 to 180 degrees, got {self.degrees!r}")
 
     def __call__(self, x: Tensor, draw: Draw) -> Tensor:
         batch, time, channels, height, width = _clips(x).shape

@@ -1,0 +1,76 @@
+"""Modules in order, those that need it told about time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from quadspike.call import Call, Timed
+from quadspike.errors import QuadspikeError
+from quadspike.randomness import fresh_key, uniform
+from quadspike.soma import Soma
+
+
+class Chain(nn.Sequential, Timed):
+    """`nn.Sequential` whose timed members also receive the call.
+
+    A residual given to the chain enters its last member, a soma or another chain.
+    """
+
+    def forward(  # type: ignore[override]
+        self, x: Tensor, call: Call, residual: Tensor | None = None
+    ) -> Tensor:
+        return run_in_order(self, x, call, residual)
+
+
+def run_in_order(
+    modules: Iterable[nn.Module], x: Tensor, call: Call, residual: Tensor | None
+) -> Tensor:
+    """One module after the other; a plain `nn.Sequential` among them is a chain too."""
+    members = list(modules)
+    if residual is not None and not (members and isinstance(members[-1], Soma | nn.Sequential)):
+        last = type(members[-1]).__name__ if members else "nothing"
+        raise QuadspikeError(
+            f"a residual enters the soma that ends a chain, but this one ends in {last}"
+        )
+    for index, module in enumerate(members):
+        late = residual if index == len(members) - 1 else None
+        if isinstance(module, Soma):
+            x = module(x, call, late)
+        elif isinstance(module, nn.Sequential):
+            x = run_in_order(module, x, call, late)
+        elif isinstance(module, Timed):
+            x = module(x, call)
+        else:
+            x = module(x)
+    return x
+
+
+class Dropout(Timed):
+    """Dropout whose mask is a function of the call's key and the layer, one for all steps."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__()
+        if not (isinstance(p, int | float) and 0 <= p < 1):
+            raise QuadspikeError(f"dropout needs 0 <= p < 1, got {p!r}")
+        self.p = p
+
+    def forward(self, x: Tensor, call: Call) -> Tensor:
+        label = call.visit(self)
+        if not self.training or self.p == 0:
+            return x
+        if call.key is None:
+            if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+                raise QuadspikeError(
+                    "a CUDA graph would repeat one dropout mask for ever; "
+                    "give model(x, key=Key(seed, step)) with the step on the device"
+                )
+            call.key = fresh_key()
+        draws = uniform((call.batch, *x.shape[1:]), call.key, label, x.device)
+        mask = (draws >= self.p).to(x.dtype) / (1 - self.p)
+        return (x.view(-1, *mask.shape) * mask).view(x.shape)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
