@@ -108,7 +108,13 @@ def empty(path):
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize("damage", [cut, scribble, empty])
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[-1000] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [cut, scribble, empty, flip])
 def test_a_damaged_cache_is_built_anew(root, damage):
     assert built(root) == 80
     good = only_bytes(root)

@@ -15,6 +15,7 @@ import os
 import shutil
 import sys
 import warnings
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -99,6 +100,7 @@ class FrameCache:
                 size = os.fstat(file.fileno()).st_size
             shape = tuple(int(length) for length in header.pop("shape"))
             header.pop("clipped")
+            checksum = header.pop("crc32")
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return None
         count = torch.Size(shape).numel()
@@ -106,7 +108,10 @@ class FrameCache:
             return None
         # A private mapping: nothing written to the tensor reaches the file.
         mapped = torch.from_file(str(self.path), shared=False, size=size, dtype=torch.uint8)
-        return mapped[_BLOCK:].view(shape)
+        frames = mapped[_BLOCK:]
+        if zlib.crc32(frames.numpy().data) != checksum:
+            return None
+        return frames.view(shape)
 
     def _build(
         self,
@@ -122,8 +127,11 @@ class FrameCache:
         try:
             with partial.open("xb") as file:
                 with closing(make_clips(self.sources, self.decode, self.framing, workers)) as clips:
-                    shape, clipped = self._write(file, clips, progress)
-                header = json.dumps({**wanted, "shape": shape, "clipped": clipped})
+                    shape, clipped, checksum = self._write(file, clips, progress)
+                if self._identity() != wanted:
+                    raise QuadspikeError(f"{self.name}: recordings changed meanwhile; try again")
+                found = {"shape": shape, "clipped": clipped, "crc32": checksum}
+                header = json.dumps({**wanted, **found})
                 file.seek(0)
                 file.write(header.encode().ljust(_BLOCK - 1) + b"\n")
                 file.flush()
@@ -138,10 +146,10 @@ class FrameCache:
 
     def _write(
         self, file: BinaryIO, clips: Iterator[Clip], progress: Progress | None
-    ) -> tuple[tuple[int, ...], int]:
+    ) -> tuple[tuple[int, ...], int, int]:
         total = len(self.sources)
         shape: tuple[int, ...] = ()
-        clipped = 0
+        clipped = checksum = 0
         file.write(bytes(_BLOCK))
         for done, clip in enumerate(clips, 1):
             if not shape:
@@ -153,10 +161,11 @@ class FrameCache:
                     f"{shape}; pass size to bring recordings of several sensors together"
                 )
             file.write(clip.data)
+            checksum = zlib.crc32(clip.data, checksum)
             clipped += clip.clipped
             if progress is not None:
                 progress(done, total)
-        return (total, *shape), clipped
+        return (total, *shape), clipped, checksum
 
     def _check_room(self, needed: int) -> None:
         if shutil.disk_usage(self.folder).free < needed:

@@ -1,0 +1,97 @@
+"""Mutated CIFAR pickles and zip archives of recordings: read or refused, never anything else."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import random
+import zipfile
+
+import numpy as np
+import pytest
+
+from quadspike import QuadspikeError
+from quadspike.data.cifar.pickles import read_pickle
+from quadspike.data.events import files
+from quadspike.data.events.files import Source, archive_members
+
+CASES = 10_000
+
+
+def mutated(data: bytes, source: random.Random) -> bytes:
+    """Some bytes flipped, cut, doubled or made noise."""
+    out = bytearray(data)
+    for _ in range(source.randint(1, 4)):
+        place = source.randrange(len(out)) if out else 0
+        match source.randrange(4):
+            case 0 if out:
+                out[place] ^= 1 << source.randrange(8)
+            case 1:
+                del out[place : place + source.randint(1, 60)]
+            case 2:
+                out[place:place] = source.randbytes(source.randint(1, 20))
+            case _:
+                out = out[: max(1, place)]
+    return bytes(out)
+
+
+def seeds() -> list[bytes]:
+    images = np.arange(6 * 48, dtype=np.uint8).reshape(6, 48)
+    content = {b"data": images, b"labels": [0, 1, 2, 3, 4, 5], b"batch_label": b"one of one"}
+    return [pickle.dumps(content, protocol=protocol) for protocol in (0, 2, 4)]
+
+
+SEEDS = seeds()
+
+
+def test_mutated_pickles_are_read_or_refused():
+    source, read = random.Random(0), 0
+    for case in range(CASES):
+        data = mutated(SEEDS[case % len(SEEDS)], source)
+        try:
+            read += isinstance(read_pickle(data, "batch"), dict)
+        except QuadspikeError:
+            continue
+    assert 0 < read < CASES
+
+
+def archive() -> bytes:
+    stream = io.BytesIO()
+    kinds = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+    with zipfile.ZipFile(stream, "w") as packed:
+        for index, kind in enumerate(kinds):
+            packed.writestr(f"cat/cifar10_cat_{index}.aedat", b"recording " * 9, kind)
+    return stream.getvalue()
+
+
+def test_mutated_archives_are_read_or_refused(tmp_path):
+    source, whole, path = random.Random(0), archive(), tmp_path / "cat.zip"
+    read = 0
+    for _ in range(CASES // 10):  # each is a file on the disk
+        path.write_bytes(mutated(whole, source))
+        files._archive.cache_clear()
+        try:
+            for member in archive_members(path):
+                read += len(Source(path, member).read()) > 0
+        except QuadspikeError:
+            continue
+    assert read > 0
+
+
+def test_a_file_too_large_for_a_recording_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MOST_BYTES", 10)
+    (tmp_path / "big.aedat").write_bytes(bytes(11))
+    (tmp_path / "cat.zip").write_bytes(archive())
+    with pytest.raises(QuadspikeError, match="11 bytes are more than a recording has"):
+        files.read_bytes(tmp_path / "big.aedat")
+    with pytest.raises(QuadspikeError, match="unpacks to 90 bytes"):
+        Source(tmp_path / "cat.zip", "cat/cifar10_cat_3.aedat").read()
+
+
+def test_an_archive_replaced_by_another_is_read_anew(tmp_path):
+    path = tmp_path / "cat.zip"
+    for content in (b"first", b"second, longer"):
+        with zipfile.ZipFile(tmp_path / "new.zip", "w") as packed:
+            packed.writestr("a.aedat", content)
+        (tmp_path / "new.zip").replace(path)
+        assert Source(path, "a.aedat").read() == content
