@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from quadspike import QuadspikeError
+from quadspike.data.cifar import load_cifar10
 from quadspike.data.cifar.pickles import read_pickle
 from quadspike.data.events import files
 from quadspike.data.events.files import Source, archive_members
@@ -95,3 +96,13 @@ def test_an_archive_replaced_by_another_is_read_anew(tmp_path):
             packed.writestr("a.aedat", content)
         (tmp_path / "new.zip").replace(path)
         assert Source(path, "a.aedat").read() == content
+
+
+def test_a_batch_larger_than_its_images_is_refused_unread(tmp_path):
+    folder = tmp_path / "cifar-10-batches-bin"
+    folder.mkdir()
+    for name in (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"):
+        with (folder / name).open("wb") as file:
+            file.truncate(8 << 30)  # sparse: takes no room
+    with pytest.raises(QuadspikeError, match=r"data_batch_1\.bin: 8,589,934,592 bytes, more than"):
+        load_cifar10(tmp_path)

@@ -22,6 +22,11 @@ class Part:
     algorithm: Literal["sha1", "md5"]
     digest: str
 
+    @property
+    def most_bytes(self) -> int:
+        """More than any published form takes: a reader must not eat all memory."""
+        return 4096 * self.images + (1 << 20)
+
 
 @dataclass(frozen=True)
 class Labels:

@@ -38,9 +38,11 @@ class Place:
         for part in self.layout.parts:
             file = self.path / part.name
             try:
-                yield part, str(file), file.read_bytes()
+                _check_size(part, str(file), file.stat().st_size)
+                raw = file.read_bytes()
             except OSError as error:
                 raise QuadspikeError(f"{file}: cannot be read: {error.strerror}") from error
+            yield part, str(file), raw
 
 
 def find(layouts: tuple[Layout, ...], root: Path) -> Place:
@@ -60,9 +62,17 @@ def find(layouts: tuple[Layout, ...], root: Path) -> Place:
         f"no {first.title} under {root}: "
         + "".join(f"{text}; " for text in lacking)
         + f"put {first.archive} there ({first.size:,} bytes, MD5 {first.md5}, from {first.url}), "
-        f"or allow the download; {', '.join(each.archive for each in layouts[1:])} and the "
+        "or pass download=True (`quadspike data download`); "
+        f"{', '.join(each.archive for each in layouts[1:])} and the "
         f"unpacked {' or '.join(each.folder for each in layouts)} will do as well"
     )
+
+
+def _check_size(part: Part, where: str, size: int) -> None:
+    if size > part.most_bytes:
+        raise QuadspikeError(
+            f"{where}: {size:,} bytes, more than its {part.images:,} images take; get it again"
+        )
 
 
 def _from_archive(path: Path, layout: Layout) -> Iterator[tuple[Part, str, bytes]]:
@@ -73,6 +83,7 @@ def _from_archive(path: Path, layout: Layout) -> Iterator[tuple[Part, str, bytes
                 part = wanted.pop(member.name.removeprefix("./"), None)
                 file = archive.extractfile(member) if part and member.isfile() else None
                 if part and file:
+                    _check_size(part, f"{path}:{member.name}", member.size)
                     yield part, f"{path}:{member.name}", file.read()
                 if not wanted:
                     return
