@@ -1,0 +1,239 @@
+"""Everything that decides a run, in one frozen value."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from quadspike.data.events.cifar10dvs import SPLITS
+from quadspike.errors import QuadspikeError, check_count, check_name
+from quadspike.models import list_models
+from quadspike.models.resnet import RESIDUALS
+from quadspike.neurons import NEURONS
+from quadspike.norms import NORMS
+from quadspike.ops import BACKENDS
+from quadspike.surrogates import SURROGATES, Center
+
+OWN = "own"
+"""In place of a data set's or a model's name: `train` is given one."""
+
+Dataset = Literal[
+    "digits", "digits-events", "cifar10", "cifar100", "imagenet", "cifar10-dvs", "own"
+]
+LossName = Literal["ce", "tet"]
+OptimizerName = Literal["sgd", "adam"]
+Precision = Literal["fp32", "bf16", "fp64"]
+ImageTransform = Literal["paper", "usual"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A setting: data, network, neuron, loss and schedule. Every field can be overridden.
+
+    >>> recipe = Recipe("mine", dataset="digits", model="cnn", epochs=5)
+    >>> recipe.but(timesteps=8).timesteps
+    8
+
+    Args:
+        name: What the run is called.
+        dataset: digits, digits-events, cifar10, cifar100, imagenet or cifar10-dvs; own from Python.
+        model: A network (see `quadspike models`); own from Python.
+        timesteps: Steps a static image is shown, or frames of a recording.
+        neuron: qif or lif.
+        surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, ...
+        window: The centre of the analytic window: threshold, mean or stationary.
+        detach_reset: Cut the gradient through the reset.
+        norm: tdbn or bn.
+        sync_norm: Share the statistics of a batch among all workers.
+        residual: fire-then-sum or sum-then-fire, for the ResNets.
+        shortcut_neuron: Neurons on the projection shortcuts of a ResNet.
+        stem_width: Channels of a ResNet's stem; the network's own without it.
+        dropout: Share dropped before the classifier.
+        loss: ce (of the logits' mean over time) or tet.
+        tet_lambda: TET's weight of the distance to phi.
+        tet_phi: TET's target for every logit.
+        label_smoothing: Share of a label given to all classes alike.
+        epochs: Passes over the training samples.
+        batch_size: Samples a step, over all workers.
+        accumulate: Parts a batch is computed in, one after the other, to save memory.
+        optimizer: sgd (with momentum) or adam (weight decay as L2).
+        lr: The highest learning rate; from there a cosine to zero.
+        momentum: Of sgd.
+        weight_decay: On weights; none on normalisation, biases and neurons.
+        warmup_epochs: Epochs in which the learning rate rises to its highest.
+        clip: Largest norm of the gradient, if any.
+        precision: fp32, bf16 (autocast) or fp64.
+        cutout: Side of the hole in training images; 0 for none.
+        autoaugment: AutoAugment on training images, for cifar10 and cifar100.
+        image_transform: paper or usual, for imagenet.
+        split: Which CIFAR10-DVS split: tebn, last100 or random.
+        validation: Training samples held out to make choices on.
+        seed: Everything random follows from it.
+        deterministic: Only algorithms that repeat bit for bit (slower on a GPU).
+        backend: Who computes the somas: auto, reference or triton.
+    """
+
+    name: str
+    dataset: Dataset
+    model: str
+    timesteps: int = 2
+    neuron: str = "qif"
+    surrogate: str | None = None
+    window: Center | None = None
+    detach_reset: bool = False
+    norm: str = "tdbn"
+    sync_norm: bool = True
+    residual: str = "fire-then-sum"
+    shortcut_neuron: bool = True
+    stem_width: int | None = None
+    dropout: float = 0.0
+    loss: LossName = "ce"
+    tet_lambda: float = 0.05
+    tet_phi: float = 1.0
+    label_smoothing: float = 0.0
+    epochs: int = 100
+    batch_size: int = 128
+    accumulate: int = 1
+    optimizer: OptimizerName = "sgd"
+    lr: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 1e-4
+    warmup_epochs: float = 0.0
+    clip: float | None = None
+    precision: Precision = "fp32"
+    cutout: int = 0
+    autoaugment: bool = False
+    image_transform: ImageTransform = "paper"
+    split: str | None = None
+    validation: int = 0
+    seed: int = 0
+    deterministic: bool = False
+    backend: str = "auto"
+
+    def __post_init__(self) -> None:
+        for field, allowed in _NAMES.items():
+            if getattr(self, field) is not None or field not in _OPTIONAL:
+                check_name(field, getattr(self, field), allowed)
+        for field in ("timesteps", "epochs", "batch_size", "accumulate"):
+            check_count(field, getattr(self, field))
+        if self.stem_width is not None:
+            check_count("stem_width", self.stem_width)
+        for field in ("cutout", "validation", "seed"):
+            value = getattr(self, field)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise QuadspikeError(f"{field} must be a whole number >= 0, got {value!r}")
+        for field, (low, high) in _RANGES.items():
+            value = getattr(self, field)
+            if not (_is_number(value) and low <= value <= high):
+                bound = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f">= {low:g}"
+                raise QuadspikeError(f"{field} must be a number {bound}, got {value!r}")
+        for field in ("lr", "clip"):
+            value = getattr(self, field)
+            if (value is not None or field == "lr") and not (_is_number(value) and value > 0):
+                raise QuadspikeError(f"{field} must be a number > 0, got {value!r}")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse fields that do not go with each other."""
+        if self.window is not None and self.surrogate not in (None, "window"):
+            raise QuadspikeError(
+                f"window={self.window!r} places the analytic window, but "
+                f"surrogate={self.surrogate!r} asks for another; leave one of them out"
+            )
+        if self.dataset == "cifar10-dvs" and self.split is None:
+            raise QuadspikeError(
+                "CIFAR10-DVS has no official split, and accuracies differ by points between "
+                f"them; name one with split: {', '.join(SPLITS)}"
+            )
+        if self.split is not None and self.dataset != "cifar10-dvs":
+            raise QuadspikeError(f"split is for cifar10-dvs; leave it out for {self.dataset}")
+        if self.autoaugment and self.dataset not in ("cifar10", "cifar100"):
+            raise QuadspikeError(
+                f"autoaugment is for cifar10 and cifar100; leave it out for {self.dataset}"
+            )
+        if self.cutout and self.dataset not in ("cifar10", "cifar100", "imagenet"):
+            raise QuadspikeError(f"cutout is for images in colour, not for {self.dataset}")
+        if self.warmup_epochs >= self.epochs:
+            raise QuadspikeError(
+                f"the warm-up of {self.warmup_epochs:g} epochs takes all of the {self.epochs}; "
+                "shorten it"
+            )
+        if self.batch_size % self.accumulate:
+            raise QuadspikeError(
+                f"a batch of {self.batch_size} does not fall into {self.accumulate} equal parts; "
+                "choose a batch_size that accumulate divides"
+            )
+
+    def neuron_config(self) -> dict[str, Any]:
+        """The neuron with its surrogate, as `create_neuron` takes it."""
+        config: dict[str, Any] = {"name": self.neuron, "detach_reset": self.detach_reset}
+        if self.window is not None:
+            config["surrogate"] = {"name": "window", "center": self.window}
+        elif self.surrogate is not None:
+            config["surrogate"] = self.surrogate
+        return config
+
+    def but(self, **changes: Any) -> Recipe:
+        """The same with other fields, checked anew."""
+        return Recipe.from_dict({**self.as_dict(), **changes})
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Recipe:
+        """From what `as_dict` gave; a field this version does not know is refused."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in values:
+            check_name("field of a recipe", name, names)
+        for field in dataclasses.fields(cls):
+            if field.default is dataclasses.MISSING and field.name not in values:
+                raise QuadspikeError(f"a recipe needs {field.name!r}")
+        return cls(**values)
+
+    def differences(self, other: Recipe) -> dict[str, tuple[Any, Any]]:
+        """The fields in which two recipes differ, with both values."""
+        theirs = other.as_dict()
+        return {
+            name: (value, theirs[name])
+            for name, value in self.as_dict().items()
+            if value != theirs[name]
+        }
+
+
+def _is_number(value: object) -> bool:
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    )
+
+
+_OPTIONAL = ("surrogate", "window", "split")
+_NAMES: dict[str, tuple[str, ...]] = {
+    "dataset": get_args(Dataset),
+    "model": (*list_models(), OWN),
+    "neuron": tuple(NEURONS),
+    "surrogate": tuple(SURROGATES),
+    "window": get_args(Center),
+    "norm": tuple(NORMS),
+    "residual": tuple(RESIDUALS),
+    "loss": get_args(LossName),
+    "optimizer": get_args(OptimizerName),
+    "precision": get_args(Precision),
+    "image_transform": get_args(ImageTransform),
+    "split": tuple(SPLITS),
+    "backend": BACKENDS,
+}
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+_RANGES: dict[str, tuple[float, float]] = {
+    "momentum": (0, _BELOW_ONE),
+    "dropout": (0, _BELOW_ONE),
+    "label_smoothing": (0, _BELOW_ONE),
+    "tet_lambda": (0, 1),
+    "tet_phi": (-1e6, 1e6),
+    "weight_decay": (0, math.inf),
+    "warmup_epochs": (0, math.inf),
+}
