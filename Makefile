@@ -8,9 +8,7 @@ export OMP_NUM_THREADS ?= 1
 
 # The two commands of the README ------------------------------------------------------------
 quickstart: install
-	$(BIN)/quadspike energy --paper
-	$(BIN)/quadspike figures figures --formats png
-	@echo "The figures are in figures/."
+	$(BIN)/quadspike quickstart
 
 test: lint types
 	$(BIN)/python -m pytest -n 2 -m "not slow and not gpu"
@@ -44,4 +42,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache figures
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache runs

@@ -7,6 +7,7 @@ from quadspike.neurons import LIF, QIF, Neuron, create_neuron, voltage_statistic
 from quadspike.norms import TDBatchNorm1d, TDBatchNorm2d
 from quadspike.soma import Soma
 from quadspike.taps import Taps
+from quadspike.training import Recipe, train
 
 __version__ = "0.1.0"
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Neuron",
     "QuadspikeError",
     "QuadspikeWarning",
+    "Recipe",
     "Soma",
     "TDBatchNorm1d",
     "TDBatchNorm2d",
@@ -29,5 +31,6 @@ __all__ = [
     "losses",
     "save_model",
     "surrogates",
+    "train",
     "voltage_statistics",
 ]

@@ -20,10 +20,15 @@ _MASK = 0xFFFFFFFF
 
 
 class Key(NamedTuple):
-    """What every draw inside one forward call depends on; tensors may sit on the device."""
+    """What every draw inside one forward call depends on; tensors may sit on the device.
+
+    `first` is the place of the call's first sample in the step's batch, where workers or
+    passes share one: the same samples then meet the same draws however the batch is shared.
+    """
 
     seed: int | Tensor
     step: int | Tensor
+    first: int = 0
 
 
 def fresh_key() -> Key:

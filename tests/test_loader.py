@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from quadspike import QuadspikeError
 from quadspike.data import loader as loader_module
@@ -80,9 +82,52 @@ def test_a_sample_s_augmentation_does_not_depend_on_the_batch_size():
     assert torch.equal(by_sample(3), by_sample(7))
 
 
+def values(batches):
+    return [batch.inputs[:, 0, 0, 0].tolist() for batch in batches]
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 6])
+def test_shuffled_the_ranks_share_the_batch_of_one(world):
+    def epoch(rank, world):
+        loader = Loader(toy(40), 6, noisy, seed=3, shuffle=True, rank=rank, world=world)
+        return list(loader.epoch(4, start=2))
+
+    ranks = [epoch(rank, world) for rank in range(world)]
+    for alone, *parts in zip(epoch(0, 1), *ranks, strict=True):
+        assert all(len(part.labels) == 6 // world for part in parts)
+        assert torch.equal(torch.cat([part.inputs for part in parts]), alone.inputs)
+        assert torch.equal(torch.cat([part.labels for part in parts]), alone.labels)
+
+
+@settings(deadline=None)
+@given(size=st.integers(1, 40), batch=st.integers(1, 12), world=st.integers(1, 7))
+def test_in_order_every_sample_is_on_one_rank_once(size, batch, world):
+    seen = []
+    for rank in range(world):
+        loader = Loader(toy(size), batch, noisy, seed=3, rank=rank, world=world)
+        batches = list(loader.epoch(1))
+        assert len(batches) == len(loader)
+        assert all(len(part.labels) <= -(-batch // world) for part in batches)
+        mine = [value for part in values(batches) for value in part]
+        assert len(mine) == size * (rank + 1) // world - size * rank // world
+        seen += mine
+    assert seen == [
+        value for part in values(Loader(toy(size), 5, noisy, 3).epoch(1)) for value in part
+    ]
+
+
+def test_an_epoch_in_order_can_be_entered_on_any_rank():
+    loader = Loader(toy(23), 6, noisy, seed=3, rank=1, world=3)
+    assert values(loader.epoch(0, start=2)) == values(loader.epoch())[2:]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Loader(toy(), 5, noisy, shuffle=True, world=2), "batch of 5 .* for 2 ranks"),
+        (lambda: Loader(toy(), 4, noisy, rank=2, world=2), r"rank must lie in 0\.\.1, got 2"),
+        (lambda: Loader(toy(), 4, noisy, rank=-1, world=2), "rank"),
+        (lambda: Loader(toy(), 4, noisy, world=0), "world"),
         (lambda: Loader(toy(), 11, noisy, shuffle=True), "larger than the 10 samples"),
         (lambda: Loader(toy(), 0, noisy), "batch_size"),
         (lambda: list(Loader(toy(), 2, noisy).epoch(0, start=-1)), r"0\.\.5"),

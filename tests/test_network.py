@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -230,6 +232,18 @@ def test_dropout_is_a_function_of_the_key_and_one_mask_for_all_steps():
     assert not torch.equal(first, net(x))  # without a key every call draws anew ...
     torch.manual_seed(3)
     assert torch.equal(first, net(x))  # ... from torch's own generator
+
+
+@pytest.mark.parametrize("places", [(5,), (3, 7), (1, 2, 9)])
+def test_a_batch_in_parts_meets_the_masks_of_the_whole(places):
+    net = Network(Dropout(0.5), nn.Linear(7, 7, bias=False), timesteps=1, input_rank=2)
+    nn.init.eye_(net[1].weight)
+    x = torch.ones(3, 10, 7)
+    whole = net(x, key=Key(1, 5))
+    ends = (0, *places, 10)
+    parts = [net(x[:, first:last], key=Key(1, 5, first)) for first, last in pairwise(ends)]
+    assert torch.equal(torch.cat(parts, dim=1), whole)
+    assert not torch.equal(net(x, key=Key(1, 5, 10)), whole)
 
 
 # -- bad input -------------------------------------------------------------------------

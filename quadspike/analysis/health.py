@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from quadspike.models.network import Network
 
@@ -59,6 +61,18 @@ class Health:
         return tuple(found)
 
 
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; every module goes back to the mode it had."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
 @torch.no_grad()
 def health(model: Network, x: Tensor) -> Health:
     """Look at every layer of `model` on the batch `x`, in evaluation mode.
@@ -68,12 +82,8 @@ def health(model: Network, x: Tensor) -> Health:
     >>> health(model, torch.randn(8, 1, 8, 8)).first_non_finite is None
     True
     """
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        logits, seen = model.eval()(x, taps=_KINDS)
-    finally:
-        for module, training in modes:
-            module.training = training
+    with evaluating(model):
+        logits, seen = model(x, taps=_KINDS)
     return Health(
         bool(torch.isfinite(logits).all()),
         tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -10,13 +11,25 @@ from tyro.conf import FlagCreatePairsOff
 
 from quadspike.cli import data
 from quadspike.cli.energy import energy
+from quadspike.cli.evaluate import evaluate
 from quadspike.cli.figures import figures
 from quadspike.cli.models import models
+from quadspike.cli.quickstart import quickstart
+from quadspike.cli.recipes import recipes
+from quadspike.cli.report import report
 from quadspike.errors import QuadspikeError, check_name
 
 Commands = dict[str, Callable[..., None]]
 
-COMMANDS: Commands = {"energy": energy, "figures": figures, "models": models}
+COMMANDS: Commands = {
+    "quickstart": quickstart,
+    "recipes": recipes,
+    "evaluate": evaluate,
+    "report": report,
+    "energy": energy,
+    "figures": figures,
+    "models": models,
+}
 GROUPS: dict[str, tuple[str, Commands]] = {
     "data": (
         "Data sets: what is there, whether it is whole, how it looks.",
@@ -35,14 +48,20 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake ends with one line and exit code 2."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        if given and given[0] in GROUPS:
+        if given and given[0] == "train":
+            from quadspike.cli.train import train
+
+            train(given[1:])
+        elif given and given[0] in GROUPS:
             title, commands = GROUPS[given[0]]
             _run(commands, f"quadspike {given[0]}", title, given[1:])
         else:
             title = "Deep spiking networks around the discretized QIF neuron."
-            _run({**COMMANDS, **_GROUP_HELP}, "quadspike", title, given)
+            _run({**_OTHERS, **COMMANDS}, "quadspike", title, given)
     except QuadspikeError as error:
-        print(f"quadspike: {error}", file=sys.stderr)
+        worker = os.environ.get("RANK", "0")
+        who = "quadspike" if worker == "0" else f"quadspike (worker {worker})"
+        print(f"{who}: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     except KeyboardInterrupt:
         print("quadspike: interrupted; nothing half-written is left", file=sys.stderr)
@@ -58,12 +77,15 @@ def _run(commands: Commands, prog: str, title: str, given: list[str]) -> None:
 
 
 def _listed(title: str) -> Callable[..., None]:
-    """A group as it appears in the list of commands; it is run before this is reached."""
+    """What parses by itself, as it appears in the list of commands; it is run before this."""
 
-    def group() -> None: ...
+    def entry() -> None: ...
 
-    group.__doc__ = title
-    return group
+    entry.__doc__ = title
+    return entry
 
 
-_GROUP_HELP: Commands = {name: _listed(title) for name, (title, _) in GROUPS.items()}
+_OTHERS: Commands = {
+    "train": _listed("Train a setting of the paper, or your own variant of it."),
+    **{name: _listed(title) for name, (title, _) in GROUPS.items()},
+}

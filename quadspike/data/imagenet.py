@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 from torch import Tensor
@@ -56,7 +58,8 @@ class ImageNet:
     """One split as files; `StreamingLoader` makes batches of it.
 
     A broken file is an error (`broken="fatal"`) or stands aside for the next good one
-    (`"skip"`). `draft=False` decodes every JPEG in full (see `Photo.pixels`).
+    (`"skip"`). `cutout` is the side of the hole, where the transform has one; 0 for none.
+    `draft=False` decodes every JPEG in full (see `Photo.pixels`).
     """
 
     size = SIZE
@@ -81,12 +84,29 @@ class ImageNet:
         )
         self.classes = self.listing.classes
         self.labels = self.listing.labels
-        self.draws = 0 if split == "val" else 2 if transform == "paper" else 4 * TRIES
+        self.cutout = cutout if transform == "paper" else 0
+        self._show(augmented=split == "train")
+
+    def _show(self, augmented: bool) -> None:
+        """Settle how images are shown: augmented, or as for a test."""
+        self.augmented = augmented
+        self.draws = 0 if not augmented else 2 if self.transform == "paper" else 4 * TRIES
         steps: tuple[Transform, ...] = (Normalize(MEAN, STD),)
-        if split == "train":
-            hole = (Cutout(cutout),) if transform == "paper" else ()
+        if augmented:
+            hole = (Cutout(self.cutout),) if self.cutout else ()
             steps = (RandomFlip(), *hole, *steps)
         self.pipeline = Pipeline(steps)
+
+    def subset(self, indices: Tensor, augmented: bool) -> ImageNet:
+        """Those images, in that order, augmented or shown as for a test."""
+        part = copy(self)
+        places = indices.numpy()
+        part.listing = replace(
+            self.listing, names=self.listing.names[places], labels=self.labels[indices]
+        )
+        part.labels = part.listing.labels
+        part._show(augmented)
+        return part
 
     def __len__(self) -> int:
         return len(self.listing)
@@ -111,13 +131,13 @@ class ImageNet:
 
     def _paper(self, photo: Photo, u: Sequence[float]) -> Tensor:
         image = squash(self._pixels(photo, RESIZED, RESIZED), RESIZED)
-        if self.split == "train":
+        if self.augmented:
             return crop(image, random_crop_box(RESIZED, RESIZED, SIZE, u))
         return crop(image, centre_box(RESIZED, RESIZED, SIZE))
 
     def _usual(self, photo: Photo, u: Sequence[float]) -> Tensor:
         width, height = photo.size
-        if self.split == "train":
+        if self.augmented:
             left, top, right, bottom = random_resized_crop_box(width, height, u)
             image = self._pixels(
                 photo, SIZE * width / (right - left), SIZE * height / (bottom - top)

@@ -67,10 +67,13 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Loader:
-    """A split in batches, transformed on the split's device.
+    """A split in batches, transformed on the split's device; one rank's share of them.
 
-    Shuffled, the last partial batch is dropped, so that shapes never change; in order,
-    every sample is there. Any epoch can be entered at any step.
+    `batch_size` is that of all `world` ranks together. Shuffled, step s is the same global
+    batch whatever the world, and rank r has the r-th of its equal parts; the last partial batch
+    is dropped, so that shapes never change. In order, every sample is there once: rank r has
+    the r-th stretch of the split, so ranks may differ in their number of batches. Any epoch can
+    be entered at any step.
     """
 
     split: Split
@@ -78,9 +81,19 @@ class Loader:
     transform: Transform
     seed: int = 0
     shuffle: bool = False
+    rank: int = 0
+    world: int = 1
 
     def __post_init__(self) -> None:
         check_count("batch_size", self.batch_size)
+        check_count("world", self.world)
+        if not 0 <= self.rank < self.world:
+            raise QuadspikeError(f"rank must lie in 0..{self.world - 1}, got {self.rank}")
+        if self.shuffle and self.batch_size % self.world:
+            raise QuadspikeError(
+                f"a batch of {self.batch_size} does not fall into equal parts for {self.world} "
+                "ranks; choose a batch size that their number divides"
+            )
         if not len(self.split):
             raise QuadspikeError(f"{self.split.name} holds no samples")
         if self.shuffle and self.batch_size > len(self.split):
@@ -90,34 +103,49 @@ class Loader:
             )
 
     def __len__(self) -> int:
-        """Batches in an epoch."""
+        """Batches in an epoch of this rank."""
         if self.shuffle:
             return len(self.split) // self.batch_size
-        return -(-len(self.split) // self.batch_size)
+        return -(-len(self._stretch) // self._part)
 
     def epoch(self, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch, from step `start` on."""
         if not 0 <= start <= len(self):
             raise QuadspikeError(f"an epoch starts at a step in 0..{len(self)}, got {start}")
         device = self.split.inputs.device
-        size = len(self.split)
-        order = torch.arange(size, device=device)
-        if self.shuffle:
-            order = permutation(size, self.seed, epoch, device=device)
-        tables = Tables(self.seed, epoch, torch.arange(size, device=device))
+        order = self._order(epoch)
+        tables = Tables(self.seed, epoch, torch.arange(len(self.split), device=device))
         for step in range(start, len(self), self._together):
             steps = range(step, min(step + self._together, len(self)))
-            samples = order[steps[0] * self.batch_size : (steps[-1] + 1) * self.batch_size]
+            samples = order[steps[0] * self._part : (steps[-1] + 1) * self._part]
             draw = Draw(self.seed, epoch, samples, tables)
             inputs = self.transform(self.split.inputs[samples], draw)
             labels = self.split.labels[samples]
             axis = self.split.inputs.ndim - 4  # a model takes clips with time first
-            yield from map(
-                Batch, inputs.split(self.batch_size, axis), labels.split(self.batch_size)
-            )
+            yield from map(Batch, inputs.split(self._part, axis), labels.split(self._part))
+
+    def _order(self, epoch: int) -> Tensor:
+        """The samples of this rank, batch after batch."""
+        device = self.split.inputs.device
+        if not self.shuffle:
+            return torch.arange(self._stretch.start, self._stretch.stop, device=device)
+        whole = permutation(len(self.split), self.seed, epoch, device=device)
+        whole = whole[: len(self) * self.batch_size]
+        return whole.view(len(self), self.world, self._part)[:, self.rank].flatten()
+
+    @property
+    def _part(self) -> int:
+        """Samples of a batch on this rank."""
+        return -(-self.batch_size // self.world)
+
+    @property
+    def _stretch(self) -> range:
+        """The samples of this rank where they come in order."""
+        ends = (len(self.split) * rank // self.world for rank in (self.rank, self.rank + 1))
+        return range(*ends)
 
     @property
     def _together(self) -> int:
         """Batches transformed at once: on a GPU many small launches cost more than the work."""
-        bytes_of_batch = 4 * self.batch_size * self.split.inputs[0].numel()
+        bytes_of_batch = 4 * self._part * self.split.inputs[0].numel()
         return max(1, CHUNK_BYTES // bytes_of_batch)

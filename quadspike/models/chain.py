@@ -49,7 +49,10 @@ def run_in_order(
 
 
 class Dropout(Timed):
-    """Dropout whose mask is a function of the call's key and the layer, one for all steps."""
+    """Dropout whose mask is a function of the call's key and the layer, one for all steps.
+
+    A sample's mask follows its place in the step's batch, `key.first` on.
+    """
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
@@ -68,7 +71,8 @@ class Dropout(Timed):
                     "give model(x, key=Key(seed, step)) with the step on the device"
                 )
             call.key = fresh_key()
-        draws = uniform((call.batch, *x.shape[1:]), call.key, label, x.device)
+        first = call.key.first
+        draws = uniform((first + call.batch, *x.shape[1:]), call.key, label, x.device)[first:]
         mask = (draws >= self.p).to(x.dtype) / (1 - self.p)
         return (x.view(-1, *mask.shape) * mask).view(x.shape)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
+from quadspike.atomic import write_atomic
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.network import Network
 from quadspike.models.registry import create_model
@@ -35,12 +35,7 @@ def save_model(model: Network, path: str | Path) -> Path:
     header = json.dumps({"format": FORMAT, "config": {**model.config, **live}})
     tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        save_file(tensors, partial, metadata={_HEADER: header})
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_atomic(target, save(tensors, metadata={_HEADER: header}))
     return target
 
 

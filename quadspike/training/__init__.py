@@ -1,0 +1,20 @@
+"""Training: recipes, the loop, checkpoints and records."""
+
+from quadspike.training.evaluate import Score, score
+from quadspike.training.finish import Result
+from quadspike.training.loop import train
+from quadspike.training.observer import Observer
+from quadspike.training.recipe import Recipe
+from quadspike.training.sources import TrainingData, from_splits, make_data
+
+__all__ = [
+    "Observer",
+    "Recipe",
+    "Result",
+    "Score",
+    "TrainingData",
+    "from_splits",
+    "make_data",
+    "score",
+    "train",
+]

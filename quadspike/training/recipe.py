@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -114,6 +115,8 @@ class Recipe:
     backend: str = "auto"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise QuadspikeError(f"name must be a text to call the run by, got {self.name!r}")
         for field, allowed in _NAMES.items():
             if getattr(self, field) is not None or field not in _OPTIONAL:
                 check_name(field, getattr(self, field), allowed)
@@ -125,6 +128,11 @@ class Recipe:
             value = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise QuadspikeError(f"{field} must be a whole number >= 0, got {value!r}")
+        if self.seed >= 2**63:
+            raise QuadspikeError(f"seed must be below 2^63, got {self.seed}")
+        for field in _FLAGS:
+            if not isinstance(getattr(self, field), bool):
+                raise QuadspikeError(f"{field} must be True or False, got {getattr(self, field)!r}")
         for field, (low, high) in _RANGES.items():
             value = getattr(self, field)
             if not (_is_number(value) and low <= value <= high):
@@ -155,7 +163,17 @@ class Recipe:
                 f"autoaugment is for cifar10 and cifar100; leave it out for {self.dataset}"
             )
         if self.cutout and self.dataset not in ("cifar10", "cifar100", "imagenet"):
-            raise QuadspikeError(f"cutout is for images in colour, not for {self.dataset}")
+            raise QuadspikeError(
+                f"cutout is for images in colour, got {self.cutout} for {self.dataset}"
+            )
+        if self.image_transform == "usual" and self.dataset != "imagenet":
+            raise QuadspikeError(
+                f"image_transform is for imagenet; leave it out for {self.dataset}"
+            )
+        if self.cutout and self.image_transform == "usual":
+            raise QuadspikeError(
+                f"the usual transform of imagenet has no cutout, got {self.cutout}; set cutout=0"
+            )
         if self.warmup_epochs >= self.epochs:
             raise QuadspikeError(
                 f"the warm-up of {self.warmup_epochs:g} epochs takes all of the {self.epochs}; "
@@ -206,12 +224,16 @@ class Recipe:
 
 
 def _is_number(value: object) -> bool:
+    # Compared and not converted: a float cannot hold every int.
     return (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
     )
 
 
 _OPTIONAL = ("surrogate", "window", "split")
+_FLAGS = ("detach_reset", "sync_norm", "shortcut_neuron", "autoaugment", "deterministic")
 _NAMES: dict[str, tuple[str, ...]] = {
     "dataset": get_args(Dataset),
     "model": (*list_models(), OWN),

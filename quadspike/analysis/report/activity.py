@@ -1,0 +1,139 @@
+"""What the layers do: firing rates, windows, membranes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+
+from quadspike.analysis.report.bars import Bar, bar_chart
+from quadspike.analysis.report.curves import Curve, line_chart
+from quadspike.analysis.report.histograms import Membranes, histogram_chart
+from quadspike.analysis.report.labels import Shown, bare, figure, key, legend, run_heading
+from quadspike.analysis.report.looks import depth
+from quadspike.analysis.report.markup import Html, join, tag
+from quadspike.analysis.report.numbers import percent
+from quadspike.analysis.report.runs import Epoch, Layer
+from quadspike.analysis.report.svg import short
+
+_MOST_NAMED = 8
+
+
+def firing(runs: Sequence[Shown]) -> Html | None:
+    """Rates of the layers at the end, and rates and windows of each run over its epochs."""
+    parts = []
+    known = [shown for shown in runs if shown.layers]
+    if known:
+        charts = [
+            figure(title, caption, bar_chart(f"{title} at the end of the run", rows))
+            for title, caption, rows in (
+                ("Firing rate by layer", "Share of neurons that fire in a step.", _rates(known)),
+                ("Inside the window by layer", "Where a gradient passes.", _windows(known)),
+            )
+        ]
+        parts += [legend(known), tag("div", *charts, class_="grid")]
+    for shown in runs:
+        charts = []
+        for field, title, caption in (
+            ("rates", "Firing rate over epochs", "Each layer a line."),
+            ("window", "Inside the window over epochs", "Where a gradient passes."),
+        ):
+            curves = _layer_curves(shown, attrgetter(field))
+            if curves:
+                label = f"{title} of {len(curves)} layers of {shown.label}"
+                charts.append(figure(title, caption, line_chart(label, curves, " %", zero=True)))
+        if charts:
+            names = list(dict.fromkeys(n for epoch in shown.run.epochs for n in epoch.rates))
+            grid = tag("div", *charts, class_="grid")
+            parts += [run_heading(shown, runs), _depth_legend(names), grid]
+    return join(parts) if parts else None
+
+
+def membranes(runs: Sequence[Shown]) -> Html | None:
+    """A histogram a layer and run, with its window and threshold, all over the same range."""
+    seen = [
+        (
+            shown,
+            [(layer, Membranes(layer.histogram, layer.window, layer.threshold)) for layer in known],
+        )
+        for shown in runs
+        if (known := shown.layers)
+    ]
+    if not seen:
+        return None
+    reaches = [one.reach for _, those in seen for _, one in those]
+    view = min(low for low, _ in reaches), max(high for _, high in reaches)
+    parts = []
+    for shown, those in seen:
+        minis = [
+            figure(
+                bare(layer.layer),
+                f"{percent(layer.inside_window, 0)} inside, {percent(layer.rate)} fire",
+                histogram_chart(
+                    f"Membranes of {layer.layer}: {percent(layer.inside_window)} inside the "
+                    f"window from {layer.window[0]:.2f} to {layer.window[1]:.2f}",
+                    one,
+                    shown.index,
+                    view,
+                ),
+            )
+            for layer, one in those
+        ]
+        parts += [run_heading(shown, runs), tag("div", *minis, class_="minis")]
+    words = (
+        "How the membranes of each layer are spread at the end of the run. A gradient passes "
+        "where the membrane lies inside the surrogate's window (shaded, the membranes there "
+        "dark); at the threshold (dotted line) and beyond it fires."
+    )
+    return join([tag("p", words), *parts])
+
+
+def _layer_curves(shown: Shown, values: Callable[[Epoch], dict[str, float]]) -> list[Curve]:
+    epochs = shown.run.epochs
+    names = list(dict.fromkeys(name for epoch in epochs for name in values(epoch)))
+    return [
+        Curve(
+            bare(name),
+            [(e.epoch, 100 * values(e)[name]) for e in epochs if name in values(e)],
+            color=depth(i / max(1, len(names) - 1)),
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def _rates(runs: Sequence[Shown]) -> list[tuple[str, list[Bar]]]:
+    return _bars(
+        runs,
+        lambda layer: layer.rate,
+        lambda layer: "; by step " + ", ".join(percent(rate) for rate in layer.rate_by_step),
+    )
+
+
+def _windows(runs: Sequence[Shown]) -> list[tuple[str, list[Bar]]]:
+    return _bars(runs, lambda layer: layer.inside_window, lambda layer: "")
+
+
+def _bars(
+    runs: Sequence[Shown], value: Callable[[Layer], float], more: Callable[[Layer], str]
+) -> list[tuple[str, list[Bar]]]:
+    rows: dict[str, list[Bar]] = {}
+    for shown in runs:
+        for layer in shown.layers:
+            share = value(layer)
+            title = f"{layer.layer}, {shown.label}: {percent(share, 2)}{more(layer)}"
+            bar = Bar(shown.index, (share,), percent(share), title)
+            rows.setdefault(bare(layer.layer), []).append(bar)
+    return list(rows.items())
+
+
+def _depth_legend(names: Sequence[str]) -> Html:
+    """A few layers by name, many as a ramp from the first to the last."""
+    if len(names) <= _MOST_NAMED:
+        keys = [
+            tag("li", key(None, depth(i / max(1, len(names) - 1))), short(bare(name), 40))
+            for i, name in enumerate(names)
+        ]
+        return tag("ul", *keys, class_="legend")
+    ramp = f"background:linear-gradient(90deg,{depth(0)},{depth(1)})"
+    first, last = (short(bare(names[end]), 40) for end in (0, -1))
+    item = tag("li", first, tag("span", class_="ramp", style=ramp), last)
+    return tag("ul", item, class_="legend")

@@ -1,0 +1,111 @@
+"""Curves over epochs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quadspike.analysis.report.looks import colour, marker
+from quadspike.analysis.report.markup import Html, tag
+from quadspike.analysis.report.numbers import significant
+from quadspike.analysis.report.svg import WIDTH, Scale, svg
+
+_HEIGHT = 230
+_RIGHT, _TOP, _BOTTOM = 12, 8, 34
+_LETTER = 6.6  # how wide a digit is, at most
+_MOST_BANDS = 120
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through points; `run` gives colour and mark, `color` another colour without one."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    run: int = 0
+    dash: str | None = None
+    color: str | None = None
+
+    @property
+    def drawn(self) -> list[tuple[float, float]]:
+        """The points that are numbers."""
+        return [(x, y) for x, y in self.points if math.isfinite(y)]
+
+
+def line_chart(label: str, curves: Sequence[Curve], unit: str = "", zero: bool = False) -> Html:
+    """Curves over epochs; where the pointer rests, the numbers of that epoch."""
+    kept = [curve for curve in curves if curve.drawn]
+    if not kept:
+        return tag("p", "No numbers to draw.", class_="soft")
+    ys = [y for curve in kept for _, y in curve.drawn]
+    last = max(x for curve in kept for x, _ in curve.drawn)
+    low, high = (min(0.0, *ys) if zero else min(ys)), max(ys)
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    y_axis = Scale(low if zero else low - room, high + room, _HEIGHT - _BOTTOM, _TOP)
+    heights = {value: f"{round(value, 12):g}{unit}" for value in y_axis.ticks(5)}
+    left = 10 + _LETTER * max(map(len, heights.values()), default=0)
+    x_axis = Scale(min(1, last - 1), last, left, WIDTH - _RIGHT)
+    parts = [*_axes(x_axis, y_axis, heights), *(_curve(c, x_axis, y_axis) for c in kept)]
+    if all(curve.color is None for curve in kept):
+        parts += [_end_mark(curve, x_axis, y_axis) for curve in kept]
+        parts += _bands(kept, x_axis, unit)
+    return svg(label, WIDTH, _HEIGHT, parts)
+
+
+def _axes(x_axis: Scale, y_axis: Scale, heights: Mapping[float, str]) -> list[Html]:
+    parts = []
+    left, right, bottom = x_axis.start, x_axis.end, y_axis.start
+    for value, shown in heights.items():
+        y = y_axis(value)
+        parts.append(tag("line", class_="gridline", x1=left, x2=right, y1=y, y2=y))
+        parts.append(tag("text", shown, x=left - 6, y=y + 4, text_anchor="end"))
+    parts.append(tag("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom))
+    parts += [
+        tag("text", f"{value:g}", x=x_axis(value), y=bottom + 14, text_anchor="middle")
+        for value in x_axis.ticks(7, whole=True)
+        if value >= 1
+    ]
+    parts.append(tag("text", "epoch", x=(left + right) / 2, y=_HEIGHT - 4, text_anchor="middle"))
+    return parts
+
+
+def _curve(curve: Curve, x_axis: Scale, y_axis: Scale) -> Html:
+    drawn = curve.drawn if len(curve.drawn) > 1 else 2 * curve.drawn  # a line to itself is a dot
+    points = " ".join(f"{x_axis(x):.1f},{y_axis(y):.1f}" for x, y in drawn)
+    return tag(
+        "polyline",
+        tag("title", curve.name),
+        class_="curve thin" if curve.color else "curve",
+        points=points,
+        stroke=curve.color or colour(curve.run),
+        stroke_dasharray=curve.dash,
+    )
+
+
+def _end_mark(curve: Curve, x_axis: Scale, y_axis: Scale) -> Html:
+    x, y = curve.drawn[-1]
+    return marker(curve.run, x_axis(x), y_axis(y))
+
+
+def _bands(curves: Sequence[Curve], x_axis: Scale, unit: str) -> list[Html]:
+    """Invisible columns whose titles hold the numbers; a browser shows them by itself."""
+    by_epoch: dict[float, list[str]] = {}
+    for curve in curves:
+        for x, y in curve.drawn:
+            by_epoch.setdefault(x, []).append(f"{curve.name}: {significant(y, 4)}{unit}")
+    every = math.ceil(len(by_epoch) / _MOST_BANDS)
+    chosen = sorted(by_epoch)[::-1][::every]
+    width = every * abs(x_axis(2) - x_axis(1))
+    return [
+        tag(
+            "rect",
+            tag("title", "\n".join([f"epoch {x:g}", *by_epoch[x]])),
+            class_="band",
+            x=max(x_axis(x) - width / 2, x_axis.start),
+            y=_TOP,
+            width=width if x < chosen[0] else width / 2,
+            height=_HEIGHT - _TOP - _BOTTOM,
+        )
+        for x in chosen
+    ]

@@ -1,0 +1,67 @@
+"""How the run learned: losses, accuracies, learning rate, gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quadspike.analysis.report.curves import Curve, line_chart
+from quadspike.analysis.report.labels import Shown, figure, key, legend
+from quadspike.analysis.report.markup import Html, join, tag
+from quadspike.analysis.report.numbers import significant
+
+_DASHES = {"test": None, "train": "5 4", "validation": "1 4"}
+
+
+def learning_curves(runs: Sequence[Shown]) -> Html | None:
+    """Loss and accuracy over epochs, all runs in the same axes."""
+    if not any(shown.run.epochs for shown in runs):
+        return None
+    splits = [
+        split
+        for split in _DASHES
+        if any(c.drawn for c in _curves(runs, f"{split}_loss", split, _DASHES[split]))
+    ]
+    charts = []
+    for kind, unit, scale in (("loss", "", 1.0), ("accuracy", " %", 100.0)):
+        curves = [
+            curve
+            for split in splits
+            for curve in _curves(runs, f"{split}_{kind}", split, _DASHES[split], scale)
+        ]
+        label = f"{kind.capitalize()} over epochs: {_endings(curves, unit)}"
+        charts.append(figure(kind.capitalize(), "", line_chart(label, curves, unit)))
+    keys = [tag("li", key(_DASHES[split]), split) for split in splits]
+    return join([legend(runs, *keys), tag("div", *charts, class_="grid")])
+
+
+def optimisation(runs: Sequence[Shown]) -> Html | None:
+    """Learning rate and gradient, small."""
+    charts = []
+    for field, title in (("lr", "Learning rate"), ("grad_norm", "Norm of the gradient")):
+        curves = _curves(runs, field)
+        if any(curve.drawn for curve in curves):
+            label = f"{title} over epochs: {_endings(curves, '')}"
+            charts.append(figure(title, "", line_chart(label, curves, zero=True)))
+    if not charts:
+        return None
+    return join([legend(runs), tag("div", *charts, class_="grid small")])
+
+
+def _curves(
+    runs: Sequence[Shown], field: str, what: str = "", dash: str | None = None, scale: float = 1.0
+) -> list[Curve]:
+    return [
+        Curve(
+            " ".join(filter(None, (shown.label if len(runs) > 1 else "", what))) or field,
+            [(e.epoch, scale * getattr(e, field)) for e in shown.run.epochs],
+            shown.index,
+            dash,
+        )
+        for shown in runs
+    ]
+
+
+def _endings(curves: Sequence[Curve], unit: str) -> str:
+    """Where curves end, in words for who cannot see them."""
+    ends = [f"{c.name} ends at {significant(c.drawn[-1][1])}{unit}" for c in curves if c.drawn]
+    return "; ".join(ends)

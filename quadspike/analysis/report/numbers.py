@@ -1,0 +1,72 @@
+"""Numbers as people write them."""
+
+from __future__ import annotations
+
+import math
+
+NOTHING = "—"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share of the whole.
+
+    >>> percent(0.9781).split()
+    ['97.8', '%']
+    """
+    return f"{100 * share:.{digits}f}\u00a0%" if math.isfinite(share) else NOTHING
+
+
+def duration(seconds: float) -> str:
+    """The two largest units.
+
+    >>> duration(133).split()
+    ['2', 'min', '13', 's']
+    """
+    if not math.isfinite(seconds):
+        return NOTHING
+    if seconds < 59.95:
+        return f"{seconds:.1f}\u00a0s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}\u00a0min {whole % 60:02d}\u00a0s"
+    return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
+
+
+def millijoule(energy: float) -> str:
+    """Three digits; microjoule below a hundredth.
+
+    >>> millijoule(0.0123).split()
+    ['0.0123', 'mJ']
+    """
+    if not math.isfinite(energy):
+        return NOTHING
+    if energy and abs(energy) < 1e-2:
+        return f"{significant(1e3 * energy)}\u00a0µJ"
+    return f"{significant(energy)}\u00a0mJ"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """So many digits that count, without a power of ten while that is readable.
+
+    >>> significant(1234.5), significant(0.01234), significant(2.0), significant(1e-9)
+    ('1,234', '0.0123', '2.00', '1.00e-09')
+    """
+    if not math.isfinite(value):
+        return NOTHING
+    if value and not 1e-5 <= abs(value) < 1e9:
+        return f"{value:.{digits - 1}e}"
+    before = math.floor(math.log10(abs(value))) + 1 if value else 1
+    return f"{value:,.{max(0, digits - before)}f}"
+
+
+def plain(value: object) -> str:
+    """A setting as a table shows it.
+
+    >>> plain(True), plain(0.0001), plain("tdbn")
+    ('yes', '0.0001', 'tdbn')
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

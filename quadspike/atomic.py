@@ -1,0 +1,54 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from quadspike.errors import QuadspikeError
+
+
+def write_atomic(target: Path, content: bytes) -> None:
+    """Write beside `target`, flush to the disk, and move into place.
+
+    A kill at any moment leaves the old file or the new one; a full disk is an error that
+    leaves the old one.
+    """
+    partial = target.with_name(f".{target.name}.partial")
+    try:
+        _write(partial, content)
+        os.replace(partial, target)
+        _flush_folder(target.parent)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink()
+        raise QuadspikeError(
+            f"cannot write {target}: {error.strerror or error}; what was saved before is "
+            "untouched: make room there, then go on with --resume"
+        ) from None
+
+
+def write_text(target: Path, text: str) -> None:
+    """A text file, whole or not at all."""
+    write_atomic(target, text.encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _flush_folder(folder: Path) -> None:
+    # The rename itself is on the disk only once its folder is.
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

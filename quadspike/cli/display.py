@@ -1,0 +1,146 @@
+"""What a run looks like while it trains: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from quadspike.training.finish import Result
+from quadspike.training.observer import Beginning, Moment, Observer
+from quadspike.training.stop import describe
+
+PLAIN_SECONDS = 60.0
+"""Between two lines within an epoch, where no line can be redrawn."""
+
+
+def duration(seconds: float) -> str:
+    """Time for people.
+
+    >>> duration(7.31), duration(133), duration(7400)
+    ('7.3 s', '2 min 13 s', '2 h 03 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+    return f"{int(seconds) // 3600} h {int(seconds) // 60 % 60:02d} min"
+
+
+class Display(Observer):
+    """Shows a run on a console; a brief one says only how it ended."""
+
+    def __init__(self, console: Console | None = None, brief: bool = False) -> None:
+        self.console, self.brief = console or Console(), brief
+        self.progress: Progress | None = None
+        self.epochs, self.per_epoch, self.shown = 0, 0, time.monotonic()
+
+    def begin(self, what: Beginning) -> None:
+        recipe = what.recipe
+        self.epochs, self.per_epoch = recipe.epochs, what.steps_per_epoch
+        self._live()
+        if self.brief:
+            return
+        workers = f" on each of {what.workers} workers" if what.workers > 1 else ""
+        self._say(
+            f"[bold]{recipe.name}[/]: {recipe.model} with {recipe.neuron.upper()}, "
+            f"T = {recipe.timesteps}, {what.parameters:,} parameters, {recipe.precision}, "
+            f"{what.device}{workers}"
+        )
+        self._say(
+            f"{what.samples:,} training samples of {recipe.dataset}, batch {recipe.batch_size}, "
+            f"{recipe.epochs} epochs of {what.steps_per_epoch} steps"
+        )
+        for note in what.notes:
+            self._say(note)
+        if what.done:
+            self._say(f"going on after step {what.done:,}")
+
+    def _live(self) -> None:
+        """The line that is redrawn, where one can be."""
+        if self.console.is_terminal:
+            self.progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=None),
+                TextColumn("{task.fields[text]}"),
+                console=self.console,
+                transient=True,
+            )
+            self.task: TaskID = self.progress.add_task("", total=self.per_epoch, text="")
+            self.progress.start()
+
+    def moment(self, now: Moment) -> None:
+        memory = "" if now.memory_gib is None else f"  {now.memory_gib:.1f} GiB"
+        text = (
+            f"loss {now.loss:.4f}  train {now.accuracy:6.2%}  {now.images_per_second:,.0f} images/s"
+            f"{memory}  {duration(now.seconds_left)} left"
+        )
+        where = f"epoch {now.epoch}/{self.epochs}"
+        if self.progress is not None:
+            described = f"{where} step {now.step}/{self.per_epoch}"
+            self.progress.update(self.task, description=described, completed=now.step, text=text)
+        elif time.monotonic() - self.shown >= PLAIN_SECONDS and now.step < self.per_epoch:
+            self._say(f"{where} step {now.step}/{self.per_epoch}  {text}")
+
+    def epoch(self, metrics: dict[str, Any]) -> None:
+        if self.brief:
+            return
+        held = ""
+        if "validation_accuracy" in metrics:
+            held = f"  held out {metrics['validation_accuracy']:6.2%}"
+        rates = metrics["rates"].values()
+        self._say(
+            f"epoch {metrics['epoch']:>{len(str(self.epochs))}}/{self.epochs}"
+            f"  loss {metrics['train_loss']:.4f}  train {metrics['train_accuracy']:6.2%}{held}"
+            f"  test {metrics['test_accuracy']:6.2%}  fires {sum(rates) / len(rates):.3f}"
+            f"  {metrics['images_per_second']:,.0f} images/s  {duration(metrics['seconds'])}"
+        )
+
+    def warn(self, text: str) -> None:
+        self._say(f"[yellow]warning[/] {text}")
+
+    def end(self, result: Result) -> None:
+        self.close()
+        summary = result.summary
+        if self.brief:
+            self._say(
+                f"{result.folder.name}: test accuracy {summary['test_accuracy']:.2%} in "
+                f"{duration(summary['seconds'])}"
+            )
+            return
+        if result.exit_code:
+            self._say(
+                f"stopped because {describe(result.exit_code)}; everything is saved in "
+                f"{result.folder}: go on with --resume"
+            )
+            return
+        judged = "" if summary["best_chosen_on"] == "test" else ", chosen on held-out images"
+        self._say(
+            f"[bold]test accuracy {summary['test_accuracy']:.2%}[/] after the last epoch "
+            f"(best {summary['best_test_accuracy']:.2%} at epoch {summary['best_epoch']}{judged}) "
+            f"in {duration(summary['seconds'])}"
+        )
+        if "energy_mj" in summary:
+            self._say(
+                f"neurons fire in {summary['firing_rate']:.1%} of steps; one inference costs "
+                f"{summary['energy_mj']:.4g} mJ (the same network with ReLU: "
+                f"{summary['energy_ann_mj']:.4g} mJ)"
+            )
+        self._say(
+            f"weights, metrics and the record are in {result.folder}; look at them with: "
+            f"quadspike report {result.folder}"
+        )
+
+    def close(self) -> None:
+        """Take the live line away."""
+        if self.progress is not None:
+            self.progress.stop()
+            self.progress = None
+
+    def _say(self, text: str) -> None:
+        self.shown = time.monotonic()
+        (self.progress.console if self.progress else self.console).print(
+            text, highlight=False, soft_wrap=True
+        )

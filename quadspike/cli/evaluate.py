@@ -1,0 +1,37 @@
+"""`quadspike evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from tyro.conf import Positional, arg
+
+
+def evaluate(
+    run: Positional[Annotated[Path, arg(metavar="RUN")]],
+    weights: str = "last",
+    device: str = "auto",
+    backend: str = "auto",
+    data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+) -> None:
+    """Repeat a run's evaluation on every test sample, from its saved weights.
+
+    Args:
+        run: The run's folder.
+        weights: last or best.
+        device: auto, cpu, cuda or cuda:N.
+        backend: Who computes the somas: auto, reference or triton.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+    """
+    from quadspike.training.again import evaluate as again
+
+    found = again(run, weights=weights, device=device, data_root=data_root, backend=backend)
+    recorded = "" if found.recorded is None else f" (the run noted {found.recorded:.2%})"
+    Console().print(
+        f"test accuracy {found.fresh.accuracy:.2%}{recorded}, loss {found.fresh.loss:.4f}, "
+        f"{found.fresh.count:,} samples, {found.weights}",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,36 @@
+"""`quadspike recipes`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from quadspike.recipes import Entry
+
+
+def recipes() -> None:
+    """List the settings to train from, and what the paper reports for them."""
+    from quadspike.recipes import RECIPES
+
+    table = Table(box=None, header_style="bold")
+    table.add_column("recipe", no_wrap=True)
+    table.add_column("what it is")
+    table.add_column("epochs", justify="right")
+    table.add_column("T", justify="right")
+    table.add_column("the paper's accuracy", no_wrap=True)
+    for name, entry in RECIPES.items():
+        recipe = entry.make()
+        steps = str(recipe.timesteps)
+        table.add_row(name, entry.summary, str(recipe.epochs), steps, _figures(entry))
+    Console().print(table)
+
+
+def _figures(entry: Entry) -> str:
+    """One line each, in percent: `tet  T 4   96.86 ± 0.13`."""
+    return "\n".join(
+        f"{loss:<3}  T {timesteps:<2}  {mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
+        for (timesteps, loss), (mean, std) in entry.figures.items()
+    )

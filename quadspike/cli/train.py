@@ -1,0 +1,122 @@
+"""`quadspike train`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, arg
+
+from quadspike.cli.display import Display, duration
+from quadspike.cli.recipes import recipes
+from quadspike.errors import QuadspikeError
+from quadspike.recipes import RECIPES, create_recipe
+from quadspike.training.distributed import asked_workers, choose_device
+from quadspike.training.loop import train as run
+from quadspike.training.plan import estimate
+from quadspike.training.recipe import Recipe
+from quadspike.training.record import device_name
+
+Place = Annotated[Path | None, arg(metavar="PATH")]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run it, apart from what is trained.
+
+    Args:
+        out: The run's folder; runs/... by name, neuron, steps, loss and seed otherwise.
+        device: auto, cpu, cuda or cuda:N.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        resume: Go on from the folder's last checkpoint, if it has one.
+        stop_after: Save and end after so many minutes (exit code 75).
+        init_from: Weights to start from: a file, or another run's folder.
+        checkpoint_minutes: How often to save; 0 for every step.
+    """
+
+    out: Place = None
+    device: str = "auto"
+    data_root: Place = None
+    resume: bool = False
+    stop_after: Annotated[float | None, arg(metavar="MINUTES")] = None
+    init_from: Place = None
+    checkpoint_minutes: Annotated[float, arg(metavar="MINUTES")] = 5.0
+
+
+USUAL = Options()
+
+
+def train(arguments: list[str]) -> None:
+    """Parse, train, show; a run that was stopped ends with its own exit code."""
+    if not arguments or arguments[0].startswith("-"):
+        if arguments and arguments[0] not in ("-h", "--help"):
+            raise QuadspikeError(f"name a recipe first: {', '.join(RECIPES)}")
+        _explain()
+        return
+    name, rest = arguments[0], arguments[1:]
+    usual = create_recipe(name)
+
+    def command(recipe: Recipe = usual, options: Options = USUAL, dry_run: bool = False) -> None:
+        """Train; everything lies in the run's folder afterwards.
+
+        Args:
+            recipe: The setting; the defaults shown are the recipe's.
+            options: How to run it.
+            dry_run: Print the recipe and what it would take, and train nothing.
+        """
+        changed = {field: new for field, (_, new) in usual.differences(recipe).items()}
+        asked = create_recipe(name, **changed)
+        if dry_run:
+            _dry_run(asked, options.device)
+        else:
+            _train(asked, options)
+
+    command.__annotations__ |= {"recipe": Recipe, "options": Options, "dry_run": bool}
+    config = (FlagCreatePairsOff, OmitArgPrefixes)
+    tyro.cli(command, prog=f"quadspike train {name}", args=rest, config=config)
+
+
+def _train(recipe: Recipe, options: Options) -> None:
+    display = Display()
+    try:
+        result = run(recipe, **asdict(options), observers=[display])
+    finally:
+        display.close()
+    if result.exit_code:
+        raise SystemExit(result.exit_code)
+
+
+def _dry_run(recipe: Recipe, device: str) -> None:
+    workers = asked_workers()
+    place = choose_device(device, workers)
+    plan = estimate(recipe, place, workers)
+    if not workers.first:
+        return
+    table = Table("field", "value", box=None, header_style="bold")
+    for field, value in recipe.as_dict().items():
+        table.add_row(field, str(value))
+    Console().print(
+        table,
+        f"\n{plan.parameters:,} parameters; {plan.steps:,} steps, {plan.steps_per_epoch:,} an "
+        f"epoch\nabout {duration(plan.seconds)} of steps on {device_name(place)} (timed on "
+        f"random samples) and {plan.memory_gib:.2f} GiB of memory",
+        highlight=False,
+    )
+
+
+def _explain() -> None:
+    Console().print(
+        "usage: quadspike train RECIPE [--FIELD VALUE ...]\n\n"
+        "  quadspike train digits-cnn\n"
+        "  quadspike train cifar10-resnet19 --timesteps 2 --neuron qif --loss tet\n"
+        "  quadspike train cifar10-resnet19 --dry-run\n"
+        "  torchrun --nproc-per-node 4 -m quadspike train imagenet-resnet34\n\n"
+        "quadspike train RECIPE --help lists every field with the recipe's value. The recipes:\n",
+        highlight=False,
+        markup=False,
+    )
+    recipes()

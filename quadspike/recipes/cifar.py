@@ -1,0 +1,63 @@
+"""CIFAR-10 and CIFAR-100: the paper's settings, and shorter ones."""
+
+from __future__ import annotations
+
+from quadspike.training.recipe import LossName, Recipe
+
+
+def cifar10_resnet19(timesteps: int = 2, neuron: str = "qif", loss: LossName = "ce") -> Recipe:
+    """The paper's, for T = 2 or 4; the side of the cutout is the lineage's, the paper states none.
+
+    >>> recipe = cifar10_resnet19(loss="tet")
+    >>> recipe.epochs, recipe.lr, recipe.tet_lambda
+    (400, 0.1, 0.05)
+    """
+    return Recipe(
+        "cifar10-resnet19",
+        "cifar10",
+        "resnet19",
+        timesteps,
+        neuron,
+        loss=loss,
+        tet_lambda=0.05,
+        epochs=400,
+        batch_size=128,
+        optimizer="sgd",
+        lr=0.1,
+        momentum=0.9,
+        weight_decay=1e-4,
+        precision="bf16",
+        cutout=16,
+    )
+
+
+def cifar100_resnet19(timesteps: int = 2, neuron: str = "qif", loss: LossName = "ce") -> Recipe:
+    """The paper's, for T = 2 or 4: as CIFAR-10, with AutoAugment."""
+    return cifar10_resnet19(timesteps, neuron, loss).but(
+        name="cifar100-resnet19", dataset="cifar100", autoaugment=True
+    )
+
+
+def cifar10_resnet19_short(
+    timesteps: int = 2, neuron: str = "qif", loss: LossName = "ce"
+) -> Recipe:
+    """Thirty epochs, minutes on one GPU, with the larger weight decay usual in short runs."""
+    return cifar10_resnet19(timesteps, neuron, loss).but(
+        name="cifar10-resnet19-short", epochs=30, weight_decay=5e-4
+    )
+
+
+def cifar100_resnet19_short(
+    timesteps: int = 2, neuron: str = "qif", loss: LossName = "ce"
+) -> Recipe:
+    """Thirty epochs, minutes on one GPU, without AutoAugment, which is for long runs."""
+    return cifar10_resnet19_short(timesteps, neuron, loss).but(
+        name="cifar100-resnet19-short", dataset="cifar100"
+    )
+
+
+def cifar10_resnet8_short(timesteps: int = 2, neuron: str = "qif", loss: LossName = "ce") -> Recipe:
+    """Ten epochs of a network of 16 to 64 channels, too small to need a cutout."""
+    return cifar10_resnet19_short(timesteps, neuron, loss).but(
+        name="cifar10-resnet8-short", model="resnet8", epochs=10, precision="fp32", cutout=0
+    )

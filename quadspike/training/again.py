@@ -1,0 +1,64 @@
+"""A run's evaluation once more, from its saved weights."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from quadspike.errors import QuadspikeError, check_name
+from quadspike.models import Network, load_model
+from quadspike.training.distributed import Workers, choose_device
+from quadspike.training.evaluate import Score, score
+from quadspike.training.folder import RunFolder
+from quadspike.training.network import load_weights, to_device
+from quadspike.training.reproducible import algorithms
+from quadspike.training.sources import TrainingData, make_data
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A fresh score, and what the run had noted of the same weights."""
+
+    fresh: Score
+    recorded: float | None
+    weights: Path
+
+
+def evaluate(
+    run: str | Path,
+    *,
+    weights: str = "last",
+    model: Network | None = None,
+    data: TrainingData | None = None,
+    device: str = "auto",
+    data_root: str | Path | None = None,
+    backend: str = "auto",
+) -> Evaluation:
+    """Score a run's saved weights on every test sample; `model` for one's own network."""
+    check_name("weights", weights, ("last", "best"))
+    folder = RunFolder(Path(run))
+    recipe = folder.read_recipe()
+    path = folder.weights(weights)
+    if not path.exists():
+        raise QuadspikeError(
+            f"{folder.path} has no {path.name} yet: the run was not ended; finish it with --resume"
+        )
+    place = choose_device(device, Workers())
+    if model is None:
+        model = load_model(path, backend=backend)
+    else:
+        load_weights(model, path)
+    with algorithms(recipe.deterministic):
+        found = data or make_data(recipe, data_root, place, Workers())
+        fresh = score(to_device(model, place), found.test, recipe, place, Workers())
+    return Evaluation(fresh, _recorded(folder, weights), path)
+
+
+def _recorded(folder: RunFolder, weights: str) -> float | None:
+    name = "test_accuracy" if weights == "last" else "best_test_accuracy"
+    try:
+        found: float | None = json.loads(folder.record.read_text())["summary"].get(name)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found

@@ -1,0 +1,134 @@
+"""Where a run stands, in one file: safetensors with a JSON header, never a pickle."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from quadspike.atomic import write_atomic
+from quadspike.errors import QuadspikeError
+from quadspike.training.recipe import Recipe
+from quadspike.training.schedule import optimizer_tensors
+
+FORMAT = 1
+_HEADER, _CHECKSUM = "quadspike-checkpoint", "crc32"
+
+
+@dataclass
+class Progress:
+    """How far a run has come: `step` batches into `epoch`, both counted from 0."""
+
+    epoch: int = 0
+    step: int = 0
+    seconds: float = 0.0
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best_epoch: int | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All a run needs to go on."""
+
+    recipe: Recipe
+    progress: Progress
+    tensors: dict[str, Tensor]
+
+    def part(self, prefix: str) -> dict[str, Tensor]:
+        """The tensors whose names begin with `prefix.`, without it."""
+        start = f"{prefix}."
+        return {n.removeprefix(start): t for n, t in self.tensors.items() if n.startswith(start)}
+
+
+def run_tensors(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    totals: Tensor,
+    best: dict[str, Tensor] | None,
+) -> dict[str, Tensor]:
+    """What a checkpoint holds, by name."""
+    parts = {
+        "model": model.state_dict(),
+        "optimizer": optimizer_tensors(optimizer, model),
+        "best": best or {},
+        "totals": {"epoch": totals},
+    }
+    return {f"{part}.{name}": t for part, named in parts.items() for name, t in named.items()}
+
+
+def save_checkpoint(
+    path: Path, recipe: Recipe, progress: Progress, tensors: dict[str, Tensor]
+) -> None:
+    """Write all of it, or nothing."""
+    header = {"format": FORMAT, "recipe": recipe.as_dict(), "progress": asdict(progress)}
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(header)
+    write_atomic(path, save(plain, {_HEADER: text, _CHECKSUM: _checksum(text, plain)}))
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint; what is damaged, foreign or newer is refused with the reason."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            found = file.metadata() or {}
+            if _HEADER not in found:
+                raise QuadspikeError(f"{path} is not a checkpoint of quadspike")
+            content = json.loads(found[_HEADER])
+            if content["format"] != FORMAT:
+                raise QuadspikeError(
+                    f"{path} has format {content['format']}, this version of quadspike reads "
+                    f"format {FORMAT}; use the version that wrote it"
+                )
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if found.get(_CHECKSUM) != _checksum(found[_HEADER], tensors):
+            raise ValueError("its checksum is another")
+        recipe = Recipe.from_dict(content["recipe"])
+        return Checkpoint(recipe, Progress(**content["progress"]), tensors)
+    except QuadspikeError:
+        raise
+    except _DAMAGE as error:
+        raise QuadspikeError(f"{path} is damaged, not a whole checkpoint: {error}") from None
+
+
+_DAMAGE = (OSError, SafetensorError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
+"""What a file that was cut or flipped makes its readers raise."""
+
+
+def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
+    """Of everything: safetensors would not notice a flipped byte within a tensor."""
+    value = zlib.crc32(header.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        value = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), value)
+        value = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, value)
+    return f"{value:08x}"
+
+
+def restore(
+    checkpoint: Checkpoint, path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
+) -> None:
+    """Put weights and the optimizer's state back into place."""
+    kept = {"model": model.state_dict(), "optimizer": optimizer_tensors(optimizer, model)}
+    for part, named in kept.items():
+        saved = checkpoint.part(part)
+        unlike = [
+            name
+            for name in {**named, **saved}
+            if name not in named or name not in saved or named[name].shape != saved[name].shape
+        ]
+        if unlike:
+            raise QuadspikeError(
+                f"{path} is of another network: {len(unlike)} tensors of its {part} do not fit, "
+                f"the first is {unlike[0]!r}"
+            )
+        with torch.no_grad():
+            for name, tensor in named.items():
+                tensor.copy_(saved[name])

@@ -1,0 +1,108 @@
+"""More than one process: `torchrun` starts them, DistributedDataParallel joins them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from quadspike.errors import QuadspikeError, check_device
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Which of how many processes this is; one alone without `torchrun`."""
+
+    rank: int = 0
+    world: int = 1
+    local: int = 0
+
+    @property
+    def first(self) -> bool:
+        """The one that writes and shows."""
+        return self.rank == 0
+
+    @property
+    def many(self) -> bool:
+        return self.world > 1
+
+    def total(self, values: Tensor) -> Tensor:
+        """The sum over all workers."""
+        if not self.many:
+            return values
+        whole = values.clone()
+        dist.all_reduce(whole)
+        return whole
+
+    def largest(self, values: Tensor) -> Tensor:
+        """The largest over all workers, element by element."""
+        if not self.many:
+            return values
+        whole = values.clone()
+        dist.all_reduce(whole, dist.ReduceOp.MAX)
+        return whole
+
+    def agree(self, value: int, device: torch.device) -> bool:
+        """Whether all workers hold the same number."""
+        low, high = self.largest(torch.tensor([-value, value], device=device)).tolist()
+        return bool(-low == high)
+
+    def align(self, model: nn.Module) -> None:
+        """Give all workers the first one's buffers, which are those that are saved."""
+        if self.many:
+            for buffer in model.buffers():
+                dist.broadcast(buffer, 0)
+
+    def share_of(self, batch_size: int) -> int:
+        """This worker's part of a global batch."""
+        if batch_size % self.world:
+            raise QuadspikeError(
+                f"a batch of {batch_size} does not fall into equal parts for {self.world} workers; "
+                "choose a batch_size that the number of workers divides"
+            )
+        return batch_size // self.world
+
+
+def asked_workers() -> Workers:
+    """What `torchrun` says in the environment, without joining."""
+    rank, world, local = (
+        int(os.environ.get(name, default))
+        for name, default in (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"))
+    )
+    return Workers(rank, world, local)
+
+
+def restarted() -> bool:
+    """Whether `torchrun` started the workers anew after one was lost."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+
+
+def choose_device(name: str, workers: Workers) -> torch.device:
+    """The device by name; `auto` is this worker's GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and workers.many:
+        name = f"cuda:{workers.local}"
+    return check_device(name)
+
+
+@contextmanager
+def joined(workers: Workers, device: torch.device) -> Iterator[None]:
+    """The process group for as long as a run lasts; none for one worker alone."""
+    if not workers.many or dist.is_initialized():
+        yield
+        return
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    backend = "nccl" if device.type == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=timedelta(minutes=30))
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()

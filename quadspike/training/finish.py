@@ -1,0 +1,94 @@
+"""The end of a run: weights, record and what to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from quadspike.training.network import copy_weights, count_parameters, write_weights
+from quadspike.training.record import environment, measure, sha256, write_record
+
+if TYPE_CHECKING:
+    from quadspike.training.loop import Training
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended; everything it says is also in its `record.json`."""
+
+    status: Literal["finished", "stopped"]
+    exit_code: int
+    folder: Path
+    summary: dict[str, Any]
+
+    @property
+    def test_accuracy(self) -> float | None:
+        """Of the last epoch."""
+        found: float | None = self.summary.get("test_accuracy")
+        return found
+
+
+def finish(run: Training, code: int) -> Result:
+    """Write the weights and the record; only the first worker does, all know the result."""
+    status: Literal["finished", "stopped"] = "stopped" if code else "finished"
+    history = run.progress.history
+    summary: dict[str, Any] = {
+        "status": status,
+        "epochs": len(history),
+        "seconds": round(run.progress.seconds, 3),
+        "best_chosen_on": run.judge,
+        "peak_memory_gib": _peak(run.device),
+    }
+    if history and run.progress.best_epoch is not None:
+        last, best = history[-1], history[run.progress.best_epoch - 1]
+        summary |= {
+            "test_accuracy": last["test_accuracy"],
+            "best_test_accuracy": best["test_accuracy"],
+            "best_epoch": best["epoch"],
+            "validation_accuracy": last.get("validation_accuracy"),
+            "best_validation_accuracy": best.get("validation_accuracy"),
+            "images_per_second": last["images_per_second"],
+        }
+    if run.workers.first:
+        _write(run, summary)
+    return Result(status, code, run.folder.path, summary)
+
+
+def _write(run: Training, summary: dict[str, Any]) -> None:
+    weights = {"last": copy_weights(run.network)}
+    if run.best is not None:
+        weights["best"] = run.best
+    for which, tensors in weights.items():
+        write_weights(run.network, tensors, run.folder.weights(which))
+    found = measure(run.network, run.data.geometry, run.sample)
+    summary |= found["summary"]
+    neurons = [soma.neuron.config() for soma in run.network.somas().values()]
+    write_record(
+        run.folder.record,
+        {
+            "name": run.recipe.name,
+            "recipe": run.recipe.as_dict(),
+            "parameters": count_parameters(run.network),
+            "environment": environment(run.device, run.workers.world),
+            "metrics": run.progress.history,
+            "summary": summary,
+            "layers": found["layers"],
+            "energy": found["energy"],
+            "neuron": neurons[0] if neurons and all(n == neurons[0] for n in neurons) else None,
+            "warnings": run.progress.warnings,
+            "notes": list(run.notes),
+            "weights": {
+                run.folder.weights(which).name: sha256(run.folder.weights(which))
+                for which in weights
+            },
+        },
+    )
+
+
+def _peak(device: torch.device) -> float | None:
+    if device.type != "cuda":
+        return None
+    return round(torch.cuda.max_memory_allocated(device) / (1 << 30), 3)

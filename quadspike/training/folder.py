@@ -1,0 +1,152 @@
+"""The folder of a run: which files it holds, and whose it is."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quadspike.atomic import write_text
+from quadspike.errors import QuadspikeError, QuadspikeWarning
+from quadspike.training.recipe import Recipe
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """`recipe.json`, `metrics.jsonl`, `checkpoint.safetensors`; at the end `record.json`,
+    `last.safetensors` and `best.safetensors`.
+    """
+
+    path: Path
+
+    @property
+    def recipe(self) -> Path:
+        return self.path / "recipe.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint.safetensors"
+
+    @property
+    def record(self) -> Path:
+        return self.path / "record.json"
+
+    def weights(self, which: str) -> Path:
+        """The file of the `last` or the `best` weights."""
+        return self.path / f"{which}.safetensors"
+
+    def check(self, recipe: Recipe, resume: bool) -> None:
+        """Refuse a folder that is not this run's, before any work."""
+        if os.path.isfile(self.path):
+            raise QuadspikeError(f"{self.path} is a file; --out takes a folder")
+        above = next(p for p in (self.path, *self.path.absolute().parents) if os.path.exists(p))
+        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+            raise QuadspikeError(f"cannot write to {self.path}: {above} is no folder to write to")
+        if self.recipe.exists():
+            self._check_owner(recipe, resume)
+        elif self.path.exists() and any(not p.name.startswith(".") for p in self.path.iterdir()):
+            raise QuadspikeError(
+                f"{self.path} holds files that are no run of quadspike; choose another --out"
+            )
+
+    def _check_owner(self, recipe: Recipe, resume: bool) -> None:
+        theirs = self.read_recipe()
+        if not resume:
+            raise QuadspikeError(
+                f"{self.path} already holds a run of {theirs.name!r}; go on with it by --resume, "
+                "or choose another --out"
+            )
+        changed = theirs.differences(recipe)
+        if changed:
+            listed = ", ".join(f"{k} {old!r} -> {new!r}" for k, (old, new) in changed.items())
+            raise QuadspikeError(
+                f"{self.path} holds another run, whose recipe differs: {listed}; resume with the "
+                "same recipe, or choose another --out"
+            )
+
+    def read_recipe(self) -> Recipe:
+        """The recipe the run was started with."""
+        return self._read_start()[0]
+
+    def first_weights(self, given: str | Path | None, resume: bool) -> Path | None:
+        """The file the run's weights came from at its start, also where a resume leaves it out."""
+        wanted = None if given is None else Path(given)
+        if not (resume and self.recipe.exists()):
+            return wanted
+        known = self._read_start()[1]
+        if wanted not in (None, known):
+            raise QuadspikeError(
+                f"{self.path} holds a run that started from {known or 'new weights'}, not from "
+                f"{wanted}; resume without --init-from, or choose another --out"
+            )
+        return known
+
+    def _read_start(self) -> tuple[Recipe, Path | None]:
+        try:
+            content = json.loads(self.recipe.read_text(encoding="utf-8"))
+            if content["format"] != FORMAT:
+                raise QuadspikeError(
+                    f"{self.recipe} has format {content['format']}, this version of quadspike "
+                    f"reads format {FORMAT}; use the version that wrote it"
+                )
+            source = content.get("init_from")
+            return Recipe.from_dict(content["recipe"]), Path(source) if source else None
+        except OSError as error:
+            raise QuadspikeError(
+                f"{self.path} is no run: cannot read {self.recipe.name}: {error.strerror}"
+            ) from None
+        except QuadspikeError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise QuadspikeError(f"{self.recipe} is damaged: {error}") from None
+
+    @contextmanager
+    def opened(
+        self, recipe: Recipe, resume: bool = False, init_from: Path | None = None
+    ) -> Iterator[None]:
+        """Ours alone for as long as the run lasts; a kill gives it back by itself."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise QuadspikeError(f"cannot write to {self.path}: {error.strerror}") from None
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise QuadspikeError(
+                    f"another process is training in {self.path}; wait for it, or choose "
+                    "another --out"
+                ) from None
+            except OSError as error:
+                warnings.warn(
+                    f"{self.path} lies where files cannot be locked ({error.strerror}): see to it "
+                    "that no other process trains in it",
+                    QuadspikeWarning,
+                    stacklevel=2,
+                )
+            self.check(recipe, resume)  # again: another run may have been here since
+            if not self.recipe.exists():
+                content = {"format": FORMAT, "recipe": recipe.as_dict()}
+                if init_from is not None:
+                    content["init_from"] = str(init_from)
+                write_text(self.recipe, json.dumps(content, indent=2) + "\n")
+            yield
+        finally:
+            os.close(lock)
+
+    def write_metrics(self, history: list[dict[str, Any]]) -> None:
+        """One line an epoch; rewritten whole, so that it always agrees with the run."""
+        write_text(self.metrics, "".join(json.dumps(line) + "\n" for line in history))

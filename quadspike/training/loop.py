@@ -1,0 +1,379 @@
+"""`train`: from a recipe to trained weights and a record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from quadspike.analysis.health import health
+from quadspike.data.split import Split
+from quadspike.errors import QuadspikeError
+from quadspike.models import Network
+from quadspike.training.checkpoint import (
+    Progress,
+    load_checkpoint,
+    restore,
+    run_tensors,
+    save_checkpoint,
+)
+from quadspike.training.distributed import (
+    Workers,
+    asked_workers,
+    choose_device,
+    joined,
+    restarted,
+)
+from quadspike.training.evaluate import score
+from quadspike.training.finish import Result, finish
+from quadspike.training.folder import RunFolder
+from quadspike.training.graph import learner
+from quadspike.training.memory import is_out_of_memory, need, out_of_memory
+from quadspike.training.network import (
+    copy_weights,
+    count_parameters,
+    load_weights,
+    make_network,
+    to_device,
+)
+from quadspike.training.nonfinite import explain_non_finite
+from quadspike.training.observer import Beginning, Moment, Observer
+from quadspike.training.plan import deterministic_cost
+from quadspike.training.recipe import Recipe
+from quadspike.training.record import device_name
+from quadspike.training.reproducible import algorithms
+from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
+from quadspike.training.sources import TrainingData, from_splits, make_data
+from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
+from quadspike.training.stop import Stop
+from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
+
+LOOK_EVERY = {"cpu": 1, "cuda": 20}
+"""Steps between two looks at the device; each look waits for it."""
+
+
+def train(
+    recipe: Recipe,
+    *,
+    model: Network | None = None,
+    data: TrainingData | tuple[Split, Split] | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    data_root: str | Path | None = None,
+    resume: bool = False,
+    stop_after: float | None = None,
+    init_from: str | Path | None = None,
+    checkpoint_minutes: float = 5.0,
+    observers: Sequence[Observer] = (),
+) -> Result:
+    """Train what the recipe says; the weights, the metrics and the record lie in `out`.
+
+    `model` and `data` take the place of the recipe's: a `Network`, and two `Split`s (training
+    and test) or a `TrainingData`. `resume` goes on from the folder's checkpoint, if it has one.
+    `stop_after` minutes the run saves and ends. `init_from` is a file of weights or another
+    run's folder. Under `torchrun` every worker makes the same call.
+
+    >>> import tempfile
+    >>> recipe = Recipe("mine", dataset="digits", model="mlp", epochs=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = train(recipe, out=folder, device="cpu")
+    >>> result.status
+    'finished'
+    """
+    workers = asked_workers()
+    place = choose_device(device, workers)
+    workers.share_of(recipe.batch_size)
+    folder = RunFolder(Path(out) if out is not None else default_folder(recipe))
+    resume = resume or restarted()
+    if stop_after is not None and not stop_after > 0:
+        raise QuadspikeError(f"stop_after must be more than 0 minutes, got {stop_after:g}")
+    if checkpoint_minutes < 0:
+        raise QuadspikeError(f"checkpoint_minutes must be at least 0, got {checkpoint_minutes:g}")
+    folder.check(recipe, resume)
+    first_weights = folder.first_weights(init_from, resume)
+    stop = Stop(stop_after)
+    with algorithms(recipe.deterministic), joined(workers, place):
+        if isinstance(data, TrainingData):
+            found = data
+        elif data is not None:
+            found = from_splits(recipe, *data, place, workers)
+        else:
+            found = make_data(recipe, data_root, place, workers)
+        network = make_network(recipe, found.geometry, model)
+        notes = []
+        going_on = resume and folder.checkpoint.exists()
+        if first_weights is not None:
+            anew = [] if going_on else load_weights(network, first_weights)
+            notes.append(
+                f"weights from {first_weights}" + (f", but {anew} are new" if anew else "")
+            )
+        network = to_device(network, place)
+        if recipe.deterministic and place.type == "cuda":
+            cost = deterministic_cost(
+                network, recipe, found.geometry, place, workers.share_of(recipe.batch_size)
+            )
+            notes.append(f"deterministic: a step takes {cost:.2f} times as long")
+        run = Training(recipe, network, found, folder, workers, place, tuple(notes), observers)
+        with folder.opened(recipe, resume, first_weights) if workers.first else nullcontext():
+            if going_on:
+                run.restore()
+            if not workers.agree(run.total_step, place):
+                raise QuadspikeError(
+                    f"the workers do not find the same checkpoint in {folder.path}; --out must lie "
+                    "where all machines see it"
+                )
+            if workers.first:
+                folder.record.unlink(missing_ok=True)  # it speaks of an earlier end
+            return run.run(stop, 60 * checkpoint_minutes)
+
+
+def default_folder(recipe: Recipe) -> Path:
+    """Where a run lies unless it is said: by name, neuron, steps, loss and seed."""
+    loss = "" if recipe.loss == "ce" else f"-{recipe.loss}"
+    name = f"{recipe.name}-{recipe.neuron}-t{recipe.timesteps}{loss}-seed{recipe.seed}"
+    return Path("runs") / name
+
+
+@dataclass
+class Training:
+    """A run under way."""
+
+    recipe: Recipe
+    network: Network
+    data: TrainingData
+    folder: RunFolder
+    workers: Workers
+    device: torch.device
+    notes: tuple[str, ...]
+    observers: Sequence[Observer]
+
+    def __post_init__(self) -> None:
+        self.optimizer = make_optimizer(self.recipe, self.network)
+        self.step = Step(self.network, self.recipe, self.optimizer, self.workers, self.device)
+        self.learn, how = learner(self.step)
+        if self.device.type == "cuda":
+            self.notes = (*self.notes, how)
+        self.progress = Progress()
+        self.best: dict[str, torch.Tensor] | None = None
+        self.per_epoch = len(self.data.train)
+        if not self.workers.first:
+            self.observers = ()
+        elif tensorboard_installed():
+            self.observers = (*self.observers, TensorBoard(self.folder.path))
+
+    def restore(self) -> None:
+        """Go on from the checkpoint."""
+        saved = load_checkpoint(self.folder.checkpoint)
+        if saved.recipe != self.recipe:
+            raise QuadspikeError(
+                f"{self.folder.checkpoint} is of another run: its recipe is not that of "
+                f"{self.folder.recipe.name}"
+            )
+        restore(saved, self.folder.checkpoint, self.network, self.optimizer)
+        self.progress = saved.progress
+        self.best = {n: t.to(self.device) for n, t in saved.part("best").items()} or None
+        self.step.count.fill_(self.total_step)
+        if self.workers.first:
+            self.step.totals.copy_(saved.part("totals")["epoch"])
+            self.folder.write_metrics(self.progress.history)
+
+    @cached_property
+    def sample(self) -> torch.Tensor:
+        """Test samples to look into the network with."""
+        return next(iter(self.data.test.epoch())).inputs
+
+    @property
+    def total_step(self) -> int:
+        return self.progress.epoch * self.per_epoch + self.progress.step
+
+    def run(self, stop: Stop, save_every: float) -> Result:
+        """All epochs that are left; saves and ends early when `stop` says so."""
+        self.clock = _Clock(self.progress.seconds, save_every, self.total_step)
+        beginning = Beginning(
+            self.recipe,
+            count_parameters(self.network),
+            device_name(self.device),
+            self.workers.world,
+            self.data.sizes.train,
+            self.per_epoch,
+            self.total_step,
+            self.notes,
+        )
+        for watcher in self.observers:
+            watcher.begin(beginning)
+        code = 0
+        with stop.listening():
+            while self.progress.epoch < self.recipe.epochs and not code:
+                code = self._epoch(stop)
+            if not code:
+                self._save()
+        return self._end(code)
+
+    def _epoch(self, stop: Stop) -> int:
+        """The rest of an epoch and its evaluation; an exit code where the run has to end."""
+        self.network.train()
+        every = LOOK_EVERY[self.device.type]
+        try:
+            batches = self.data.train.epoch(self.progress.epoch, self.progress.step)
+            for inputs, labels in batches:
+                lr = learning_rate(self.recipe, self.total_step, self.per_epoch)
+                set_learning_rate(self.optimizer, lr)
+                self.learn(inputs, labels)
+                self.progress.step += 1
+                if self.progress.step % every == 0 or self.progress.step == self.per_epoch:
+                    code = self._look(stop)
+                    if code:
+                        return code
+        except (torch.OutOfMemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise QuadspikeError(self._too_large()) from None
+        self._evaluate()
+        return 0
+
+    def _look(self, stop: Stop) -> int:
+        """Read how it goes, show it, and decide together whether to save or to end."""
+        totals = self.workers.total(self.step.totals)
+        loss, correct, seen, _ = totals.tolist()
+        if self.step.spoilt.item():
+            raise QuadspikeError(explain_non_finite(self.step, self.data.train, self.per_epoch))
+        wishes = torch.tensor([stop.code, int(self.clock.save_due())], device=self.device)
+        code, save = self.workers.largest(wishes).tolist()
+        now = Moment(
+            self.progress.epoch + 1,
+            self.progress.step,
+            self.total_step,
+            loss / seen,
+            correct / seen,
+            self.clock.rate(self.total_step) * self.recipe.batch_size,
+            self.clock.left(self.total_step, self.recipe.epochs * self.per_epoch),
+            _memory(self.device),
+        )
+        for watcher in self.observers:
+            watcher.moment(now)
+        if code or save:
+            self._save(totals)
+        return int(code)
+
+    def _evaluate(self) -> None:
+        """Score the epoch, note it, and start the next."""
+        totals = self.workers.total(self.step.totals).tolist()
+        epoch = self.progress.epoch + 1
+        args = (self.recipe, self.device, self.workers)
+        line: dict[str, Any] = {
+            "epoch": epoch,
+            "step": self.total_step,
+            "lr": learning_rate(self.recipe, self.total_step - 1, self.per_epoch),
+            "train_loss": totals[LOSS] / totals[SEEN],
+            "train_accuracy": totals[CORRECT] / totals[SEEN],
+            "grad_norm": totals[NORM] / totals[SEEN],
+        }
+        self.workers.align(self.network)
+        judges = {"validation": self.data.validation, "test": self.data.test}
+        for name, source in judges.items():
+            if source is not None:
+                found = score(self.network, source, *args)
+                line |= {f"{name}_loss": found.loss, f"{name}_accuracy": found.accuracy}
+        line |= self._health()
+        self._keep_best(line, epoch)
+        line["seconds"] = round(self.clock.seconds(), 3)
+        line["images_per_second"] = round(
+            self.clock.rate(self.total_step) * self.recipe.batch_size, 1
+        )
+        self.progress.history.append(line)
+        self.progress.epoch, self.progress.step = epoch, 0
+        self.step.totals.zero_()
+        if self.workers.first:
+            self.folder.write_metrics(self.progress.history)
+        for watcher in self.observers:
+            watcher.epoch(line)
+
+    def _health(self) -> dict[str, Any]:
+        """Firing and windows of every layer on one test batch; a new ailment is told once."""
+        seen = health(self.network, self.sample)
+        for warning in seen.warnings:
+            layer = warning.split(":")[0]
+            if not any(known.startswith(f"{layer}:") for known in self.progress.warnings):
+                self.progress.warnings.append(warning)
+                for watcher in self.observers:
+                    watcher.warn(warning)
+        return {
+            "rates": {layer.layer: round(layer.rate, 5) for layer in seen.layers},
+            "window": {layer.layer: round(layer.window, 5) for layer in seen.layers},
+        }
+
+    def _keep_best(self, line: dict[str, Any], epoch: int) -> None:
+        """The weights of the best epoch, by held-out images where there are any."""
+        judge = f"{self.judge}_accuracy"
+        best = self.progress.best_epoch
+        if best is None or line[judge] > self.progress.history[best - 1][judge]:
+            self.progress.best_epoch = epoch
+            self.best = copy_weights(self.network)
+
+    @property
+    def judge(self) -> str:
+        """What the best epoch is chosen on."""
+        return "test" if self.data.validation is None else "validation"
+
+    def _save(self, totals: torch.Tensor | None = None) -> None:
+        self.progress.seconds = self.clock.seconds()
+        if self.workers.first:
+            sums = self.step.totals if totals is None else totals
+            tensors = run_tensors(self.network, self.optimizer, sums, self.best)
+            save_checkpoint(self.folder.checkpoint, self.recipe, self.progress, tensors)
+        self.clock.saved()
+        for watcher in self.observers:
+            watcher.saved(self.total_step)
+
+    def _end(self, code: int) -> Result:
+        result = finish(self, code)
+        for watcher in self.observers:
+            watcher.end(result)
+        return result
+
+    def _too_large(self) -> str:
+        self.optimizer.zero_grad(set_to_none=True)
+        share = self.workers.share_of(self.recipe.batch_size)
+        total = None
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+            total = torch.cuda.get_device_properties(self.device).total_memory
+        needed = need(self.network, self.recipe, self.data.geometry, self.device)
+        return out_of_memory(self.recipe, share, needed, total)
+
+
+class _Clock:
+    """Time spent in all parts of the run, and the pace of this part."""
+
+    def __init__(self, before: float, save_every: float, step: int) -> None:
+        self._start, self._before = time.monotonic(), before
+        self._every, self._saved = save_every, time.monotonic()
+        self._first_step = step
+
+    def seconds(self) -> float:
+        return self._before + time.monotonic() - self._start
+
+    def save_due(self) -> bool:
+        return time.monotonic() - self._saved >= self._every
+
+    def saved(self) -> None:
+        self._saved = time.monotonic()
+
+    def rate(self, step: int) -> float:
+        """Steps a second, evaluation included."""
+        return (step - self._first_step) / max(1e-9, time.monotonic() - self._start)
+
+    def left(self, step: int, last: int) -> float:
+        return (last - step) / max(1e-9, self.rate(step))
+
+
+def _memory(device: torch.device) -> float | None:
+    if device.type != "cuda":
+        return None
+    return torch.cuda.max_memory_allocated(device) / (1 << 30)

@@ -1,0 +1,99 @@
+"""How much memory a step takes, from what autograd keeps for two samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from quadspike.data.geometry import Geometry
+from quadspike.models import Network
+from quadspike.norms import BatchNorm, synchronize
+from quadspike.training.network import count_parameters
+from quadspike.training.recipe import Recipe
+from quadspike.training.step import autocast, make_loss
+
+GIB = 1 << 30
+_SLACK = 1.15
+"""Gradients under way and the libraries' workspaces, on top of what autograd keeps."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that do not depend on the batch, and bytes a sample."""
+
+    fixed: int
+    per_sample: int
+
+    def of(self, batch: int) -> int:
+        """Bytes for `batch` samples at once."""
+        return int(self.fixed + _SLACK * self.per_sample * batch)
+
+    def largest_batch(self, available: int) -> int:
+        """How many samples at once fit into that many bytes."""
+        return max(0, int((available - self.fixed) / (_SLACK * self.per_sample)))
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether a device, or the host, had no more to give."""
+    return isinstance(error, torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
+
+
+def random_batch(
+    recipe: Recipe, geometry: Geometry, count: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Inputs and labels of a data set's shape."""
+    frame = (count, *geometry.frame)
+    shape = frame if geometry.static else (recipe.timesteps, *frame)
+    dtype = torch.float64 if recipe.precision == "fp64" else torch.float32
+    labels = torch.arange(count, device=device) % geometry.classes
+    return torch.randn(shape, dtype=dtype, device=device), labels
+
+
+def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.device) -> Need:
+    """Measured on two random samples; the model's statistics are left as they were."""
+    norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
+    shared = [norm.sync for norm in norms]
+    synchronize(model, False)  # other workers are elsewhere
+    kept = {name: tensor.clone() for name, tensor in model.named_buffers()}
+    held = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    found: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in held:
+            found[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    inputs, labels = random_batch(recipe, geometry, 2, device)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        with autocast(recipe, device):
+            loss = make_loss(recipe)(model(inputs), labels)
+        del loss
+    for name, tensor in model.named_buffers():
+        tensor.copy_(kept[name])
+    for norm, sync in zip(norms, shared, strict=True):
+        norm.sync = sync
+    slots = 2 if recipe.optimizer == "adam" else int(recipe.momentum > 0)
+    size = 8 if recipe.precision == "fp64" else 4
+    copies = 2 + slots  # weights, gradients, the optimizer's state
+    return Need(count_parameters(model) * size * copies, max(1, sum(found.values()) // 2))
+
+
+def out_of_memory(recipe: Recipe, share: int, needed: Need, total: int | None) -> str:
+    """What was too large, and what would fit."""
+    text = (
+        f"out of memory with a batch of {share} on one device at T = {recipe.timesteps}: "
+        f"a step needs about {needed.of(share // recipe.accumulate) / GIB:.1f} GiB"
+    )
+    if total is None:
+        return f"{text}; lower the batch, or use --accumulate"
+    fits = needed.largest_batch(int(0.92 * total))
+    if not fits:
+        return f"{text} of {total / GIB:.1f}, and not even one sample fits; lower T"
+    parts = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= fits)
+    return (
+        f"{text} of {total / GIB:.1f}; about {fits} samples at once would fit: use --accumulate "
+        f"{parts} to keep the batch, or lower --batch-size"
+    )

@@ -1,0 +1,110 @@
+"""The network of a recipe, new or from someone's weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from quadspike.atomic import write_atomic
+from quadspike.data.geometry import Geometry
+from quadspike.errors import QuadspikeError
+from quadspike.models import Network, create_model, save_model
+from quadspike.neurons import NEURONS
+from quadspike.norms import synchronize
+from quadspike.training.recipe import OWN, Recipe
+
+
+def make_network(recipe: Recipe, geometry: Geometry, own: Network | None = None) -> Network:
+    """What the recipe asks for, its weights a function of the seed; or the user's own."""
+    if own is None and recipe.model == OWN:
+        raise QuadspikeError(
+            f"the recipe's model is {OWN!r}: give it, train(recipe, model=...); or name one"
+        )
+    if own is not None and not isinstance(own, Network):
+        raise QuadspikeError(
+            f"model must be a quadspike.Network (a chain of layers and somas), got "
+            f"{type(own).__name__}"
+        )
+    model = own or create_model(
+        recipe.model,
+        neuron=recipe.neuron_config(),
+        norm=recipe.norm,
+        num_classes=geometry.classes,
+        in_channels=geometry.channels,
+        timesteps=recipe.timesteps,
+        residual=recipe.residual,
+        image_size=geometry.size,
+        dropout=recipe.dropout,
+        stem_width=recipe.stem_width,
+        shortcut_neuron=recipe.shortcut_neuron,
+        backend=recipe.backend,
+        seed=recipe.seed,
+    )
+    model.timesteps = recipe.timesteps
+    if recipe.precision == "fp64":
+        model.double()
+    synchronize(model, recipe.sync_norm)
+    return model
+
+
+def load_weights(model: Network, source: Path) -> list[str]:
+    """Start from the weights in a file or a run's folder; the names that were left as drawn.
+
+    Only the classifier, the last linear layer, may have another shape.
+    """
+    path = source / "last.safetensors" if source.is_dir() else source
+    saved = read_tensors(path)
+    own = model.state_dict()
+    last = [name for name, m in model.named_modules() if isinstance(m, nn.Linear)][-1:]
+    classifier = {name for name in own if last and name.startswith(f"{last[0]}.")}
+    fitting = {n: t for n, t in saved.items() if n in own and own[n].shape == t.shape}
+    unlike = sorted((own.keys() | saved.keys()) - fitting.keys() - classifier)
+    if unlike:
+        raise QuadspikeError(
+            f"the weights in {path} are of another network: {len(unlike)} tensors do not fit, the "
+            f"first is {unlike[0]!r}; only the classifier may differ"
+        )
+    model.load_state_dict(fitting, strict=False)
+    return sorted(own.keys() - fitting.keys())
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file; nothing in it is ever run."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise QuadspikeError(f"cannot read weights from {path}: {error}") from None
+
+
+def write_weights(model: Network, tensors: dict[str, Tensor], path: Path) -> None:
+    """`tensors` as the weights of `model`; with its configuration where it can be rebuilt."""
+    if model.config is not None and model.config["neuron"]["name"] in NEURONS:
+        kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        try:
+            model.load_state_dict(tensors)
+            save_model(model, path)
+        finally:
+            model.load_state_dict(kept)
+    else:
+        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        write_atomic(path, save(plain))
+
+
+def copy_weights(model: nn.Module) -> dict[str, Tensor]:
+    """A snapshot, on the model's device."""
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Learned numbers."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def to_device(model: Network, device: torch.device) -> Network:
+    """On the device, convolutions channels-last."""
+    return model.to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]

@@ -1,0 +1,101 @@
+"""What a run would take, before it starts."""
+
+from __future__ import annotations
+
+import copy
+import time
+from dataclasses import dataclass
+
+import torch
+
+from quadspike.data.geometry import GEOMETRIES, Geometry
+from quadspike.models import Network
+from quadspike.training.distributed import Workers
+from quadspike.training.memory import GIB, need, random_batch
+from quadspike.training.network import count_parameters, make_network, to_device
+from quadspike.training.recipe import Recipe
+from quadspike.training.reproducible import algorithms
+from quadspike.training.schedule import make_optimizer
+from quadspike.training.sources import make_data
+from quadspike.training.step import Step
+
+TRAINING_SAMPLES = {
+    "cifar10": 50_000,
+    "cifar100": 50_000,
+    "imagenet": 1_281_167,
+    "cifar10-dvs": 9_000,
+}
+_TRIED = 32
+"""Samples of the step that is timed on a CPU; on a GPU it is the whole batch."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An estimate; time is that of the steps, measured on this device."""
+
+    parameters: int
+    steps_per_epoch: int
+    steps: int
+    seconds: float
+    memory_gib: float
+
+
+def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
+    """Time a step on random data and count what it keeps; needs none of the large data sets."""
+    geometry, samples = _shape(recipe, device)
+    model = to_device(make_network(recipe, geometry), device)
+    per_epoch = samples // recipe.batch_size
+    share = workers.share_of(recipe.batch_size)
+    tried = share if device.type == "cuda" else min(share, _TRIED)
+    with algorithms(recipe.deterministic):
+        needed = need(model, recipe, geometry, device)
+        seconds = step_seconds(model, recipe, geometry, device, tried) * share / tried
+    return Plan(
+        count_parameters(model),
+        per_epoch,
+        per_epoch * recipe.epochs,
+        seconds * per_epoch * recipe.epochs,
+        needed.of(share // recipe.accumulate) / GIB,
+    )
+
+
+def _shape(recipe: Recipe, device: torch.device) -> tuple[Geometry, int]:
+    """The form of a sample and how many there are to train on; known without the files."""
+    if recipe.dataset in TRAINING_SAMPLES:
+        return GEOMETRIES[recipe.dataset], TRAINING_SAMPLES[recipe.dataset] - recipe.validation
+    data = make_data(recipe, None, device, Workers())
+    return data.geometry, data.sizes.train
+
+
+def step_seconds(
+    model: Network, recipe: Recipe, geometry: Geometry, device: torch.device, count: int
+) -> float:
+    """The time of one step of a copy of the model on `count` random samples."""
+    twin = copy.deepcopy(model)
+    plain = recipe.but(accumulate=1)
+    step = Step(twin, plain, make_optimizer(plain, twin), Workers(), device)
+    batch = random_batch(recipe, geometry, count, device)
+    times = []
+    for _ in range(2 + 3):
+        _wait(device)
+        start = time.perf_counter()
+        step(*batch)
+        _wait(device)
+        times.append(time.perf_counter() - start)
+    return sorted(times[2:])[1]
+
+
+def deterministic_cost(
+    model: Network, recipe: Recipe, geometry: Geometry, device: torch.device, count: int
+) -> float:
+    """How many times longer a step takes with algorithms that repeat bit for bit."""
+    seconds = []
+    for deterministic in (True, False):
+        with algorithms(deterministic):
+            seconds.append(step_seconds(model, recipe, geometry, device, count))
+    return seconds[0] / seconds[1]
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

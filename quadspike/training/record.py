@@ -1,0 +1,110 @@
+"""What a finished run leaves: a record that anyone can check and repeat."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import quadspike
+from quadspike.analysis.energy import EnergyReport, energy
+from quadspike.analysis.layers import describe_layers
+from quadspike.atomic import write_text
+from quadspike.data.geometry import Geometry
+from quadspike.errors import QuadspikeError
+from quadspike.models import Network
+from quadspike.training.folder import FORMAT
+
+
+def environment(device: torch.device, workers: int) -> dict[str, Any]:
+    """What the run was made with and on."""
+    commit, clean = code_version()
+    return {
+        "quadspike": quadspike.__version__,
+        "commit": commit,
+        "clean": clean,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "triton": _version("triton"),
+        "cuda": torch.version.cuda if device.type == "cuda" else None,
+        "device": device_name(device),
+        "workers": workers,
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def device_name(device: torch.device) -> str:
+    """A GPU by its name, a CPU with its threads."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"CPU, {torch.get_num_threads()} thread{'s' * (torch.get_num_threads() > 1)}"
+
+
+def code_version() -> tuple[str | None, bool | None]:
+    """The commit of the code that runs and whether it is unchanged; None where git knows none."""
+    here = Path(quadspike.__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(here), *arguments], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", "__init__.py")  # ours, not a checkout around us
+        return git("rev-parse", "HEAD"), not git("status", "--porcelain", "--", str(here))
+    except (OSError, subprocess.CalledProcessError):
+        return None, None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def sha256(path: Path) -> str:
+    """The fingerprint of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def measure(model: Network, geometry: Geometry, inputs: Tensor) -> dict[str, Any]:
+    """Firing and energy of a trained network on a batch of test samples."""
+    layers = describe_layers(model, inputs)
+    try:
+        bill = energy(model, geometry, timesteps=_steps(geometry, inputs, model), inputs=inputs)
+    except QuadspikeError:
+        return {"layers": layers, "energy": [], "summary": {}}  # a network that cannot be billed
+    rates = {layer["layer"]: layer["rate"] for layer in layers}
+    rows = [row._asdict() for row in bill.rows]
+    return {"layers": layers, "energy": rows, "summary": _totals(bill, rates)}
+
+
+def _totals(bill: EnergyReport, rates: dict[str, float]) -> dict[str, float]:
+    totals = bill.exact or bill.estimate
+    somas = [(row.neurons, rates[row.layer]) for row in bill.rows if row.layer in rates]
+    return {
+        "firing_rate": sum(n * rate for n, rate in somas) / max(1, sum(n for n, _ in somas)),
+        "energy_mj": totals.energy_mj,
+        "energy_as_lif_mj": totals.lif_mj,
+        "energy_as_qif_mj": totals.qif_mj,
+        "energy_ann_mj": bill.ann_mj,
+    }
+
+
+def _steps(geometry: Geometry, inputs: Tensor, model: Network) -> int:
+    return model.timesteps if geometry.static else inputs.shape[0]
+
+
+def write_record(path: Path, content: dict[str, Any]) -> None:
+    """The record as readable JSON, whole or not at all."""
+    write_text(path, json.dumps({"format": FORMAT, **content}, indent=1) + "\n")

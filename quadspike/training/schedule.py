@@ -1,0 +1,90 @@
+"""The optimizer, its learning rate, and which parameters decay."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from quadspike.neurons import Neuron
+from quadspike.norms import BatchNorm
+from quadspike.training.recipe import Recipe
+
+
+def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int) -> float:
+    """A linear warm-up to `lr`, then a cosine to zero; `step` counts from 0.
+
+    >>> recipe = Recipe("mine", dataset="digits", model="cnn", epochs=10, lr=1.0)
+    >>> [round(learning_rate(recipe, step, 10), 3) for step in (0, 50, 100)]
+    [1.0, 0.5, 0.0]
+    """
+    warmup = recipe.warmup_epochs * steps_per_epoch
+    if step < warmup:
+        return recipe.lr * min(1.0, (step + 1) / warmup)
+    total = recipe.epochs * steps_per_epoch
+    return recipe.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
+
+
+def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
+    """SGD with momentum or Adam with L2 decay; only the weights of synapses decay.
+
+    Its state exists from the start, as zeros: the first step is like every other, in a graph
+    and out, and a checkpoint always holds the same tensors.
+    """
+    exempt = {
+        parameter
+        for module in model.modules()
+        if isinstance(module, Neuron | BatchNorm)
+        for parameter in module.parameters()
+    }
+    learned = [p for p in model.parameters() if p.requires_grad]
+    decays = [p.ndim >= 2 and p not in exempt for p in learned]
+    weights = [p for p, decay in zip(learned, decays, strict=True) if decay]
+    others = [p for p, decay in zip(learned, decays, strict=True) if not decay]
+    groups: list[dict[str, Any]] = [
+        {"params": weights, "weight_decay": recipe.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    device = learned[0].device
+    # On a GPU the rate is a tensor, so that a captured step reads it anew each time.
+    lr: float | Tensor = (
+        torch.tensor(recipe.lr, device=device) if device.type == "cuda" else recipe.lr
+    )
+    optimizer: torch.optim.Optimizer
+    slots: tuple[str, ...]
+    if recipe.optimizer == "sgd":
+        optimizer = torch.optim.SGD(groups, lr=lr, momentum=recipe.momentum, fused=True)
+        slots = ("momentum_buffer",) if recipe.momentum else ()
+    else:
+        capturable = device.type == "cuda"
+        optimizer = torch.optim.Adam(
+            groups, lr=lr, betas=(0.9, 0.999), fused=True, capturable=capturable
+        )
+        slots = ("exp_avg", "exp_avg_sq")
+    for parameter in learned:
+        state = {slot: torch.zeros_like(parameter) for slot in slots}
+        if recipe.optimizer == "adam":
+            state["step"] = torch.zeros((), device=device)
+        optimizer.state[parameter] = state
+    return optimizer
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """The rate of the next step, for every group."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(lr)
+        else:
+            group["lr"] = lr
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """The optimizer's state by parameter name and slot."""
+    return {
+        f"{name}.{slot}": value
+        for name, parameter in model.named_parameters()
+        for slot, value in optimizer.state.get(parameter, {}).items()
+    }

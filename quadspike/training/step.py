@@ -1,0 +1,122 @@
+"""One step of training, all of it on the device: nothing is read back, nothing is allocated
+that depends on a value, so that the whole of it can be captured into one CUDA graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from quadspike.losses import mean_cross_entropy, tet
+from quadspike.models import Network
+from quadspike.randomness import Key
+from quadspike.training.distributed import Workers
+from quadspike.training.recipe import Recipe
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+LOSS, CORRECT, SEEN, NORM = range(4)
+"""What `Step.totals` adds up: losses, right answers, samples, gradient norms (by sample)."""
+
+
+def make_loss(recipe: Recipe) -> Loss:
+    """The recipe's loss of logits `[T, B, classes]` and labels."""
+    smoothing = recipe.label_smoothing
+    if recipe.loss == "tet":
+        return lambda logits, labels: tet(
+            logits, labels, recipe.tet_lambda, recipe.tet_phi, smoothing
+        )
+    return lambda logits, labels: mean_cross_entropy(logits, labels, smoothing)
+
+
+def autocast(recipe: Recipe, device: torch.device) -> Any:
+    """The precision in which synapses compute."""
+    if recipe.precision == "bf16":
+        return torch.autocast(device.type, torch.bfloat16)
+    return nullcontext()
+
+
+class Step:
+    """Forward, loss, backward, clipping and update for one batch.
+
+    A loss or gradient that is not finite raises `spoilt` on the device, and from then on no
+    update happens: when the host looks, weights and `count` still are those of that step.
+    """
+
+    def __init__(
+        self,
+        model: Network,
+        recipe: Recipe,
+        optimizer: torch.optim.Optimizer,
+        workers: Workers,
+        device: torch.device,
+    ) -> None:
+        self.network, self.recipe, self.optimizer = model, recipe, optimizer
+        self.workers, self.device = workers, device
+        self.loss = make_loss(recipe)
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        self.count = torch.zeros((), dtype=torch.int64, device=device)
+        self.totals = torch.zeros(4, dtype=torch.float64, device=device)
+        self.spoilt = torch.zeros((), device=device)
+        optimizer.found_inf = self.spoilt  # type: ignore[attr-defined]
+        optimizer.grad_scale = None  # type: ignore[attr-defined]
+        self.model: nn.Module = model
+        if workers.many:
+            places = [device] if device.type == "cuda" else None
+            self.model = DistributedDataParallel(model, device_ids=places)
+
+    def __call__(self, inputs: Tensor, labels: Tensor) -> None:
+        """Learn from one batch, this worker's part of the global one."""
+        for parameter in self.parameters:
+            parameter.grad = None
+        self.gradients(inputs, labels)
+        grads = [p.grad for p in self.parameters if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(grads, foreach=True)
+        if self.recipe.clip is not None:
+            torch.nn.utils.clip_grads_with_norm_(
+                self.parameters, self.recipe.clip, norm, foreach=True
+            )
+        self.totals[NORM] += norm.double() * len(labels)
+        self._watch(norm)
+        self.optimizer.step()
+        self.count += 1 - self.spoilt.long()
+
+    def gradients(self, inputs: Tensor, labels: Tensor) -> None:
+        """The gradient of the mean loss, part by part; losses and right answers are counted."""
+        count = self.recipe.accumulate
+        for index, (part, answers, key) in enumerate(self.parts(inputs, labels), 1):
+            with self._share_gradients(last=index == count), autocast(self.recipe, self.device):
+                logits = self.model(part, key=key)
+                loss = self.loss(logits, answers)
+                (loss / count).backward()
+            with torch.no_grad():
+                right = self.network.predict(logits).argmax(1) == answers
+                self.totals[LOSS] += loss.double() * len(answers)
+                self.totals[CORRECT] += right.sum()
+                self.totals[SEEN] += len(answers)
+
+    def parts(self, inputs: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor, Key]]:
+        """This worker's samples of each part of the global batch, and their key."""
+        count = self.recipe.accumulate
+        size = len(labels) // count
+        pieces = zip(inputs.split(size, inputs.ndim - 4), labels.split(size), strict=True)
+        for index, (part, answers) in enumerate(pieces):
+            first = (index * self.workers.world + self.workers.rank) * size
+            yield part, answers, Key(self.recipe.seed, self.count, first)
+
+    def _share_gradients(self, last: bool) -> Any:
+        if isinstance(self.model, DistributedDataParallel) and not last:
+            return self.model.no_sync()
+        return nullcontext()
+
+    def _watch(self, norm: Tensor) -> None:
+        finite = torch.isfinite(norm) & torch.isfinite(self.totals[LOSS])
+        torch.maximum(self.spoilt, (~finite).to(self.spoilt.dtype), out=self.spoilt)
+        if self.workers.many:
+            dist.all_reduce(self.spoilt, dist.ReduceOp.MAX)

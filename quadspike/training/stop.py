@@ -1,0 +1,53 @@
+"""Why a run ends before its last epoch: a signal, or the time it was given."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+FINISHED, OUT_OF_TIME = 0, 75
+"""Exit codes; one that ends by a signal has 128 + the signal's number."""
+
+
+class Stop:
+    """`code` turns from 0 to the run's exit code when it has to end."""
+
+    def __init__(self, minutes: float | None = None) -> None:
+        self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
+        self._signal = 0
+
+    @property
+    def code(self) -> int:
+        if self._signal:
+            return 128 + self._signal
+        late = self._deadline is not None and time.monotonic() >= self._deadline
+        return OUT_OF_TIME if late else FINISHED
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take note of SIGTERM and SIGINT instead of dying; a second SIGINT ends at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # Python gives signals to the main thread alone
+            return
+        before = {s: signal.signal(s, self._note) for s in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and self._signal:
+            raise KeyboardInterrupt
+        self._signal = number
+
+
+def describe(code: int) -> str:
+    """An exit code in words."""
+    if code == OUT_OF_TIME:
+        return "its time was up"
+    return f"{signal.Signals(code - 128).name} arrived"

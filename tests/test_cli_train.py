@@ -1,0 +1,110 @@
+"""Training from the command line, end to end on the digits."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from quadspike.cli.display import Display
+from quadspike.training import Recipe, train
+from tests.conftest import run_cli
+
+QUICK = ("train", "digits-mlp", "--epochs", "2", "--batch-size", "256", "--device", "cpu")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    assert run_cli(*QUICK, "--out", str(folder)) == 0
+    return folder
+
+
+def test_every_field_can_be_overridden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    options = ("--neuron", "lif", "--timesteps", "3", "--loss", "tet", "--tet-lambda", "0.1")
+    more = ("--clip", "1.0", "--detach-reset", "--seed", "5", "--validation", "100")
+    assert run_cli(*QUICK, *options, *more, "--out", str(out)) == 0
+    recipe = json.loads((out / "recipe.json").read_text())["recipe"]
+    assert (recipe["neuron"], recipe["timesteps"], recipe["loss"]) == ("lif", 3, "tet")
+    assert (recipe["tet_lambda"], recipe["clip"], recipe["detach_reset"]) == (0.1, 1.0, True)
+    shown = capsys.readouterr().out
+    assert "epoch 2/2" in shown
+    assert "held out" in shown
+    assert "test accuracy" in shown
+    assert str(out) in shown
+
+
+def test_evaluate_repeats_the_figure(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    noted = json.loads((finished / "record.json").read_text())["summary"]["test_accuracy"]
+    assert run_cli("evaluate", str(finished), "--device", "cpu") == 0
+    assert f"test accuracy {noted:.2%} (the run noted {noted:.2%})" in capsys.readouterr().out
+
+
+def test_a_finished_run_resumed_says_the_same(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (finished / "last.safetensors").read_bytes()
+    assert run_cli(*QUICK, "--out", str(finished), "--resume") == 0
+    assert "test accuracy" in capsys.readouterr().out
+    assert (finished / "last.safetensors").read_bytes() == before
+
+
+def test_a_dry_run_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "run"
+    assert run_cli(*QUICK, "--dry-run", "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    for part in ("timesteps", "parameters", "steps", "GiB"):
+        assert part in shown
+    assert not out.exists()
+
+
+def test_the_recipes_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli("recipes") == 0
+    assert "96.44" in capsys.readouterr().out
+    assert run_cli("train") == 0
+    assert "cifar10-resnet19" in capsys.readouterr().out
+    assert run_cli("train", "cifar10-resnet19", "--help") == 0
+    assert "--tet-lambda" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("train", "digits-ml"), "did you mean 'digits-mlp'"),
+        (("train", "--epochs", "3"), "name a recipe first"),
+        ((*QUICK, "--timesteps", "0"), "timesteps must be a whole number >= 1, got 0"),
+        ((*QUICK, "--epoch", "3"), "--epochs"),
+        ((*QUICK, "--neuron", "qiff"), "did you mean 'qif'"),
+        ((*QUICK, "--batch-size", "5000"), "larger than the"),
+        (("train", "digits-mlp", "--device", "cuda:63"), "no device 'cuda:63'"),
+        (("train", "cifar10-resnet19", "--data-root", "/nowhere"), "/nowhere"),
+        (("evaluate", "/nowhere"), "no run"),
+    ],
+)
+def test_one_clear_message_before_any_work(
+    arguments: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_cli(*arguments) == 2
+    shown = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert said in shown
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=140)
+    recipe = Recipe("tiny", "digits", "mlp", epochs=2, batch_size=256)
+    train(recipe, out=tmp_path / "run", device="cpu", observers=[Display(console)])
+    shown = screen.getvalue()
+    for part in ("step", "images/s", "left", "epoch"):
+        assert part in shown
+    assert "\x1b[" in shown

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quadspike import QuadspikeError
+from quadspike.training.holdout import hold_out
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=80), st.data())
+def test_every_sample_is_on_one_side_and_classes_in_proportion(labels, data):
+    labels = torch.tensor(labels)
+    count = data.draw(st.integers(0, len(labels) - 1))
+    kept, held = hold_out(labels, count, "toy")
+    assert len(held) == count
+    assert torch.equal(torch.cat([kept, held]).sort().values, torch.arange(len(labels)))
+    assert (kept.diff() > 0).all()
+    assert (held.diff() > 0).all()
+    sizes = torch.bincount(labels)
+    share = sizes * count / len(labels)
+    assert ((torch.bincount(labels[held], minlength=len(sizes)) - share).abs() <= 1).all()
+
+
+def test_equal_classes_are_held_out_evenly():
+    labels = torch.arange(1000) % 10
+    _, held = hold_out(labels, 200, "toy")
+    assert torch.bincount(labels[held]).tolist() == [20] * 10
+    _, more = hold_out(labels, 205, "toy")
+    assert sorted(torch.bincount(labels[more]).tolist()) == [20] * 5 + [21] * 5
+    assert set(held.tolist()) < set(more.tolist())
+    assert held.tolist() != list(range(200))
+
+
+@pytest.mark.parametrize("count", [10, 11, -1])
+def test_something_must_be_left_to_train_on(count):
+    with pytest.raises(QuadspikeError, match=rf"validation={count} .* the 10 samples of toy"):
+        hold_out(torch.zeros(10, dtype=torch.long), count, "toy")

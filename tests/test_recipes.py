@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quadspike import QuadspikeError
+from quadspike.data.geometry import GEOMETRIES, Geometry
+from quadspike.models import create_model
+from quadspike.recipes import RECIPES, create_recipe, paper_figure
+from quadspike.recipes.registry import OPEN
+from quadspike.training import recipe as module
+from quadspike.training.recipe import Recipe
+
+PAPER = {name: entry for name, entry in RECIPES.items() if entry.figures}
+SHAPES = {**GEOMETRIES, "digits-events": Geometry(2, 16, 10, static=False)}
+
+
+# -- the settings ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("neuron", ["qif", "lif"])
+def test_every_recipe_names_itself_and_a_network_that_can_be_made(name, neuron):
+    recipe = create_recipe(name, neuron=neuron, loss="tet", timesteps=3)
+    assert (recipe.name, recipe.neuron, recipe.loss, recipe.timesteps) == (name, neuron, "tet", 3)
+    assert create_recipe(name).loss == "ce"
+    if recipe.model == "resnet34":
+        return  # as resnet19, only larger
+    shape = SHAPES[recipe.dataset]
+    create_model(
+        recipe.model,
+        neuron=recipe.neuron_config(),
+        norm=recipe.norm,
+        num_classes=shape.classes,
+        in_channels=shape.channels,
+        image_size=shape.size,
+        timesteps=recipe.timesteps,
+        dropout=recipe.dropout,
+        residual=recipe.residual,
+        seed=0,
+    )
+
+
+# The paper's table of hyperparameters, column by column.
+TABLE = {
+    "cifar10-resnet19": ("resnet19", "sgd", 0.1, 1e-4, 400, 128, 2, 0.0, 0.05),
+    "cifar100-resnet19": ("resnet19", "sgd", 0.1, 1e-4, 400, 128, 2, 0.0, 0.05),
+    "imagenet-resnet34": ("resnet34", "sgd", 0.15, 5e-5, 350, 512, 4, 0.0, 0.001),
+    "cifar10-dvs-vggsnn": ("vggsnn", "adam", 1e-3, 5e-4, 100, 128, 10, 0.6, 0.001),
+    "cifar10-dvs-resnet19": ("resnet19", "adam", 1e-3, 5e-4, 100, 128, 10, 0.6, 0.001),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_paper_s_hyperparameters(name):
+    r = create_recipe(name)
+    assert TABLE[name] == (
+        r.model,
+        r.optimizer,
+        r.lr,
+        r.weight_decay,
+        r.epochs,
+        r.batch_size,
+        r.timesteps,
+        r.dropout,
+        r.tet_lambda,
+    )
+    assert r.momentum == 0.9
+    assert r.warmup_epochs == (5 if r.dataset == "imagenet" else 0)
+    assert r.autoaugment == (r.dataset == "cifar100")
+    assert r.cutout == (0 if r.dataset == "cifar10-dvs" else 16)
+    assert r.precision == "bf16"
+    assert set(TABLE) == set(PAPER)
+
+
+def test_overrides_and_the_function_s_parameters():
+    recipe = create_recipe(
+        "cifar10-dvs-vggsnn", loss="tet", timesteps=4, epochs=3, split="tebn", tet_phi=0.5
+    )
+    assert (recipe.tet_lambda, recipe.timesteps, recipe.epochs) == (0.001, 4, 3)
+    assert (recipe.split, recipe.tet_phi) == ("tebn", 0.5)
+    assert create_recipe("cifar10-resnet19", loss="tet", tet_lambda=0.2).tet_lambda == 0.2
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "message"),
+    [
+        ("cifar10-resnet18", {}, "unknown recipe .* did you mean 'cifar10-resnet19'"),
+        ("cifar10-resnet19", {"epoch": 3}, "field of a recipe 'epoch'; did you mean 'epochs'"),
+        ("cifar10-resnet19", {"loss": "tte"}, "loss 'tte'"),
+        ("imagenet-resnet34", {"epochs": 5}, "warm-up of 5 epochs takes all of the 5"),
+        ("imagenet-resnet34", {"image_transform": "usual"}, "no cutout, got 16; set cutout=0"),
+    ],
+)
+def test_wrong_names_are_answered_with_the_nearest(name, overrides, message):
+    with pytest.raises(QuadspikeError, match=message):
+        create_recipe(name, **overrides)
+
+
+# -- what the paper reports ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_figures_belong_to_the_paper_s_settings_alone(name):
+    entry = RECIPES[name]
+    for (timesteps, loss), figure in entry.figures.items():
+        recipe = create_recipe(name, timesteps=timesteps, loss=loss)
+        assert paper_figure(recipe) == figure
+        free = recipe.but(name="mine", seed=3, backend="reference", precision="fp32")
+        assert paper_figure(free) == figure
+        for change in (
+            {"neuron": "lif"},
+            {"epochs": recipe.epochs + 1},
+            {"validation": 100},
+            {"timesteps": 3},
+            {"lr": 0.2},
+            {"surrogate": "triangle"},
+        ):
+            assert paper_figure(recipe.but(**change)) is None, change
+    if not entry.figures:
+        assert paper_figure(create_recipe(name)) is None
+
+
+def test_the_figures_as_printed():
+    assert paper_figure(create_recipe("cifar100-resnet19", timesteps=4, loss="tet")) == (
+        80.62,
+        0.24,
+    )
+    assert paper_figure(create_recipe("imagenet-resnet34")) == (70.52, None)
+    assert paper_figure(create_recipe("imagenet-resnet34", timesteps=2)) is None
+    assert paper_figure(create_recipe("cifar10-dvs-resnet19", split="tebn")) == (80.70, 0.10)
+    assert {f.name for f in dataclasses.fields(Recipe)} >= OPEN
+
+
+def test_the_listing(capsys, monkeypatch):
+    from quadspike.cli.recipes import recipes
+
+    monkeypatch.setenv("COLUMNS", "80")
+    recipes()
+    out = capsys.readouterr().out
+    assert all(name in out for name in RECIPES)
+    for shown in (
+        "tet  T 4   96.86 ± 0.13",
+        "ce   T 4   70.52",
+        "ce   T 10  83.00 ± 0.50",
+        "last100",
+    ):
+        assert shown in out
+
+
+# -- a recipe itself -------------------------------------------------------------------
+
+positive = st.floats(1e-12, 1e12) | st.integers(1, 10**9)
+share = st.floats(0, 1, exclude_max=True)
+count = st.integers(1, 10**9)
+FIELDS = {
+    "name": st.text(min_size=1).filter(str.strip),
+    "model": st.sampled_from(module._NAMES["model"]),
+    "neuron": st.sampled_from(module._NAMES["neuron"]),
+    "detach_reset": st.booleans(),
+    "norm": st.sampled_from(module._NAMES["norm"]),
+    "sync_norm": st.booleans(),
+    "residual": st.sampled_from(module._NAMES["residual"]),
+    "shortcut_neuron": st.booleans(),
+    "stem_width": st.none() | count,
+    "dropout": share,
+    "loss": st.sampled_from(module._NAMES["loss"]),
+    "tet_lambda": st.floats(0, 1) | st.integers(0, 1),
+    "tet_phi": st.floats(-1e6, 1e6),
+    "label_smoothing": share,
+    "timesteps": count,
+    "epochs": count,
+    "batch_size": count,
+    "optimizer": st.sampled_from(module._NAMES["optimizer"]),
+    "lr": positive,
+    "momentum": share,
+    "weight_decay": st.just(0) | positive,
+    "clip": st.none() | positive,
+    "precision": st.sampled_from(module._NAMES["precision"]),
+    "validation": st.integers(0, 10**9),
+    "seed": st.integers(0, 2**63 - 1),
+    "deterministic": st.booleans(),
+    "backend": st.sampled_from(module._NAMES["backend"]),
+}
+WINDOWS = st.fixed_dictionaries({"window": st.none() | st.sampled_from(get_args(module.Center))})
+SURROGATES = st.fixed_dictionaries({"surrogate": st.sampled_from(module._NAMES["surrogate"])})
+DATA = st.one_of(
+    st.fixed_dictionaries({"dataset": st.sampled_from(["digits", "digits-events", "own"])}),
+    st.fixed_dictionaries(
+        {
+            "dataset": st.sampled_from(["cifar10", "cifar100"]),
+            "cutout": st.integers(0, 100),
+            "autoaugment": st.booleans(),
+        }
+    ),
+    st.fixed_dictionaries(
+        {"dataset": st.just("imagenet"), "image_transform": st.sampled_from(["paper", "usual"])}
+    ),
+    st.fixed_dictionaries(
+        {"dataset": st.just("cifar10-dvs"), "split": st.sampled_from(module._NAMES["split"])}
+    ),
+)
+VALUES = st.tuples(st.fixed_dictionaries({}, optional=FIELDS), DATA, WINDOWS | SURROGATES).map(
+    lambda parts: {"name": "mine", "model": "cnn", **parts[0], **parts[1], **parts[2]}
+)
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_a_recipe_survives_json(values):
+    recipe = Recipe(**values)
+    again = Recipe.from_dict(json.loads(json.dumps(recipe.as_dict(), allow_nan=False)))
+    assert again == recipe
+    assert recipe.differences(again) == {}
+    assert hash(again) == hash(recipe)
+    assert recipe.but(seed=5).differences(recipe).keys() <= {"seed"}
+
+
+NEVER = st.sampled_from(
+    [[], {}, (1,), "", "?", "QIF", b"sgd", object, math.nan, math.inf, -math.inf, -1, -0.5, 2.5]
+)
+HUGE = st.just(10**400)
+FLAGS = ("detach_reset", "sync_norm", "shortcut_neuron", "autoaugment", "deterministic")
+NAMES = tuple(module._NAMES)
+COUNTS = ("timesteps", "epochs", "batch_size", "accumulate", "stem_width")
+FROM_ZERO = ("cutout", "validation", "seed")
+SHARES = ("dropout", "momentum", "label_smoothing")
+BAD = {
+    **{f: NEVER | st.sampled_from([0, 1, None, "yes"]) for f in FLAGS},
+    "name": NEVER.filter(lambda v: not isinstance(v, str)) | st.sampled_from(["", "  ", None]),
+    **{f: NEVER | st.sampled_from([0, True, 7]) for f in NAMES},
+    **{f: NEVER | st.sampled_from([0, True, False, "3", 1.0]) for f in COUNTS},
+    **{f: NEVER | st.sampled_from([True, "3", None, 1.0]) for f in FROM_ZERO},
+    **{f: NEVER | HUGE | st.sampled_from([True, "0.5", None, 1, 1.0]) for f in SHARES},
+    "tet_lambda": NEVER | HUGE | st.sampled_from([True, "0.5", None, 1.01]),
+    "tet_phi": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5))
+    | HUGE
+    | st.sampled_from([True, 2e6]),
+    "weight_decay": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
+    "warmup_epochs": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
+    "lr": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None, 0]),
+    "clip": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", 0]),
+}
+
+
+def test_every_field_has_values_that_are_refused():
+    assert BAD.keys() == {field.name for field in dataclasses.fields(Recipe)}
+
+
+@settings(deadline=None)
+@pytest.mark.parametrize("field", BAD)
+@given(data=st.data())
+def test_a_bad_value_is_refused_by_name(field, data):
+    value = data.draw(BAD[field])
+    fields = {"name": "mine", "dataset": "digits", "model": "cnn", field: value}
+    with pytest.raises(QuadspikeError) as caught:
+        Recipe(**fields)
+    assert field in str(caught.value)
+    assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"window": "mean", "surrogate": "triangle"}, ("window='mean'", "surrogate='triangle'")),
+        ({"dataset": "cifar10-dvs"}, ("name one", "last100")),
+        ({"split": "tebn"}, ("split", "digits")),
+        ({"autoaugment": True}, ("autoaugment", "digits")),
+        ({"cutout": 3}, ("cutout", "3", "digits")),
+        ({"image_transform": "usual"}, ("image_transform", "digits")),
+        ({"epochs": 3, "warmup_epochs": 3}, ("warm-up of 3", "3")),
+        ({"batch_size": 10, "accumulate": 4}, ("10", "4 equal parts")),
+        ({"seed": 2**63}, ("seed", str(2**63))),
+    ],
+)
+def test_fields_that_do_not_go_together(fields, words):
+    with pytest.raises(QuadspikeError) as caught:
+        Recipe(**{"name": "mine", "dataset": "digits", "model": "cnn", **fields})
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_what_is_not_a_recipe_is_not_read_as_one():
+    with pytest.raises(QuadspikeError, match="needs 'dataset'"):
+        Recipe.from_dict({"name": "mine", "model": "cnn"})
+    with pytest.raises(QuadspikeError, match="'learning_rate'"):
+        Recipe.from_dict({"name": "m", "dataset": "digits", "model": "cnn", "learning_rate": 1})

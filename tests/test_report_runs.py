@@ -1,0 +1,123 @@
+"""A run folder is read, or refused with its file's name and what is wrong in it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from quadspike import QuadspikeError
+from quadspike.analysis.report import read_run
+
+from .run_folders import change_record, make_run
+
+
+def test_a_finished_run_is_read(tmp_path: Path) -> None:
+    run = read_run(make_run(tmp_path / "run"))
+    assert (run.name, run.recipe.timesteps, len(run.epochs)) == ("digits-qif", 4, 12)
+    assert run.record is not None
+    assert run.record.summary.test_accuracy == run.epochs[-1].test_accuracy
+    assert [layer.layer for layer in run.record.layers] == list(run.epochs[0].rates)
+    assert run.record.neuron is not None
+    assert run.record.neuron["name"] == "qif"
+
+
+def test_a_record_alone_is_a_run(tmp_path: Path) -> None:
+    record = make_run(tmp_path / "run") / "record.json"
+    assert read_run(record.rename(tmp_path / "kept.json")).epochs[-1].epoch == 12
+
+
+def test_a_run_under_way_is_read_without_the_line_being_written(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", finished=False, done=3)
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"epoch": 4, "st')
+    run = read_run(folder)
+    assert run.record is None
+    assert [epoch.epoch for epoch in run.epochs] == [1, 2, 3]
+    (folder / "metrics.jsonl").unlink()
+    assert read_run(folder).last is None
+
+
+def test_of_a_repeated_epoch_the_last_counts(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", finished=False, done=3)
+    path = folder / "metrics.jsonl"
+    again = json.loads(path.read_text().splitlines()[1]) | {"lr": 7.0}
+    path.write_text(path.read_text() + json.dumps(again) + "\n")
+    assert [(e.epoch, e.lr == 7.0) for e in read_run(folder).epochs] == [
+        (1, False),
+        (2, True),
+        (3, False),
+    ]
+
+
+def test_a_null_number_is_nan(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", finished=False, done=1)
+    path = folder / "metrics.jsonl"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"train_loss": None}) + "\n")
+    assert math.isnan(read_run(folder).epochs[0].train_loss)
+
+
+def test_no_folder_and_no_run_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(QuadspikeError, match=r"nowhere does not exist.*give a folder"):
+        read_run(tmp_path / "nowhere")
+    with pytest.raises(QuadspikeError, match=r"is no run: it holds neither record\.json nor"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("record.json", '{"format": 1, "na', r"record\.json is damaged"),
+        ("record.json", b"\xff\xfe", r"record\.json is damaged"),
+        ("record.json", "[" * 100_000, r"record\.json is damaged"),
+        ("record.json", "[]", r"record\.json: it must be an object"),
+        ("record.json", '{"format": 2}', r"record\.json: it has format 2.*reads format 1"),
+        ("record.json", "{}", r"record\.json: format must be a whole number, got None"),
+        ("recipe.json", '{"format": 1, "recipe": {"name": "x"}}', r"recipe\.json.*'dataset'"),
+        ("recipe.json", '{"format": 1, "recipe": {"lrr": 1}}', r"recipe\.json.*'lrr'"),
+        ("metrics.jsonl", "{}\n", r"metrics\.jsonl, line 1: epoch is missing"),
+        ("metrics.jsonl", "\n{\n", r"metrics\.jsonl, line 2 is damaged"),
+    ],
+)
+def test_damage_names_the_file(
+    tmp_path: Path, name: str, content: str | bytes, message: str
+) -> None:
+    folder = make_run(tmp_path / "run", finished=name == "record.json", done=2)
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(QuadspikeError, match=message):
+        read_run(folder)
+
+
+def _histogram(counts: list[int]) -> dict[str, object]:
+    return {"low": -3.0, "high": 3.0, "counts": counts}
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"parameters": "many"}, "parameters must be a whole number, got 'many'"),
+        ({"parameters": True}, "parameters must be a whole number"),
+        ({"summary": {"status": "finished"}}, r"summary\.epochs is missing"),
+        ({"warnings": "none"}, "warnings must be a list"),
+        ({"layers": [{"layer": 3}]}, r"layers\[0\]\.\w+ is missing"),
+        ({"weights": {"last.safetensors": 3}}, r"weights\.last\.safetensors must be a text"),
+        ({"name": None}, "name must be a text"),
+        ({"metrics": [{"epoch": 1.5}]}, r"metrics\[0\]"),
+    ],
+)
+def test_a_wrong_part_is_named(tmp_path: Path, part: dict[str, object], message: str) -> None:
+    folder = make_run(tmp_path / "run")
+    change_record(folder, **part)
+    with pytest.raises(QuadspikeError, match=rf"record\.json: {message}"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize("wrong", [_histogram([]), _histogram([-1]), _histogram([1]) | {"low": 3}])
+def test_a_histogram_that_is_none_is_refused(tmp_path: Path, wrong: dict[str, object]) -> None:
+    folder = make_run(tmp_path / "run")
+    layers = json.loads((folder / "record.json").read_text())["layers"]
+    change_record(folder, layers=[layers[0] | {"histogram": wrong}])
+    with pytest.raises(QuadspikeError, match=r"record\.json: a histogram needs"):
+        read_run(folder)

@@ -1,0 +1,339 @@
+"""The loop, through its one call."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from quadspike import LIF, Network, QuadspikeError, Soma, create_model
+from quadspike.data.split import Split
+from quadspike.models import load_model
+from quadspike.randomness import Key
+from quadspike.recipes import create_recipe
+from quadspike.training import Observer, Recipe, train
+from quadspike.training.again import evaluate
+from quadspike.training.distributed import Workers
+from quadspike.training.memory import GIB, need, out_of_memory
+from quadspike.training.network import load_weights, make_network, read_tensors
+from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
+from quadspike.training.sources import make_data
+from quadspike.training.step import CORRECT, LOSS, SEEN, Step
+
+CPU = torch.device("cpu")
+
+
+def tiny(**changes: Any) -> Recipe:
+    return Recipe("tiny", "digits", "mlp", epochs=2, batch_size=256, lr=0.05).but(**changes)
+
+
+class Watcher(Observer):
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+
+    def begin(self, what: Any) -> None:
+        self.told.append(("begin", what))
+
+    def moment(self, now: Any) -> None:
+        self.told.append(("moment", now))
+
+    def epoch(self, metrics: dict[str, Any]) -> None:
+        self.told.append(("epoch", metrics))
+
+    def warn(self, text: str) -> None:
+        self.told.append(("warn", text))
+
+    def end(self, result: Any) -> None:
+        self.told.append(("end", result))
+
+    def of(self, kind: str) -> list[Any]:
+        return [what for name, what in self.told if name == kind]
+
+
+def run(folder: Path, recipe: Recipe, **options: Any) -> Any:
+    return train(recipe, out=folder, device="cpu", **options)
+
+
+# -- the step --------------------------------------------------------------------------------
+
+
+def step_of(recipe: Recipe) -> tuple[Step, Any]:
+    data = make_data(recipe, None, CPU, Workers())
+    model = make_network(recipe, data.geometry).train()
+    return Step(model, recipe, make_optimizer(recipe, model), Workers(), CPU), data
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_step_is_the_textbook_step(optimizer: str) -> None:
+    recipe = tiny(optimizer=optimizer, weight_decay=0.01, clip=0.3)
+    step, data = step_of(recipe)
+    twin = copy.deepcopy(step.network)
+    decays = [
+        p for n, p in twin.named_parameters() if "synapse.weight" in n or n == "classifier.weight"
+    ]
+    others = [p for p in twin.parameters() if not any(p is d for d in decays)]
+    groups = [{"params": decays, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
+    plain: torch.optim.Optimizer = (
+        torch.optim.SGD(groups, lr=0.05, momentum=0.9)
+        if optimizer == "sgd"
+        else torch.optim.Adam(groups, lr=0.05)
+    )
+    losses = 0.0
+    for index, (inputs, labels) in enumerate(data.train.epoch(0)):
+        if index == 3:
+            break
+        set_learning_rate(step.optimizer, 0.05)
+        step(inputs, labels)
+        plain.zero_grad()
+        loss = nn.functional.cross_entropy(twin(inputs).mean(0), labels)
+        loss.backward()
+        nn.utils.clip_grad_norm_(twin.parameters(), 0.3)
+        plain.step()
+        losses += float(loss.detach()) * len(labels)
+    for (name, ours), theirs in zip(
+        step.network.named_parameters(), twin.parameters(), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, msg=name, rtol=1e-5, atol=1e-6)
+    assert float(step.totals[LOSS]) == pytest.approx(losses, rel=1e-5)
+    assert int(step.totals[SEEN]) == 3 * 256
+    assert int(step.count) == 3
+
+
+def test_only_the_weights_of_synapses_decay() -> None:
+    model = create_model("cnn", in_channels=1, neuron={"name": "qif"})
+    model.conv1.soma.neuron.register_parameter("gain", nn.Parameter(torch.ones(3, 3)))
+    optimizer = make_optimizer(tiny(), model)
+    weights, others = (group["params"] for group in optimizer.param_groups)
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [1e-4, 0.0]
+    assert len(weights) == 4  # three convolutions and the classifier
+    assert sum(p.numel() for p in weights + others) == sum(p.numel() for p in model.parameters())
+
+
+def test_parts_of_a_batch_add_up_where_no_statistics_are_shared() -> None:
+    """With fixed statistics a batch in four parts has the gradient of the whole."""
+    whole, data = step_of(tiny(precision="fp64"))
+    parts, _ = step_of(tiny(precision="fp64", accumulate=4))
+    inputs, labels = next(iter(data.train.epoch(0)))
+    for step in (whole, parts):
+        step.network.eval()
+        step.gradients(inputs, labels)
+    for a, b in zip(whole.parameters, parts.parameters, strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+    assert torch.allclose(whole.totals, parts.totals)
+
+
+def test_dropout_of_the_parts_is_that_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[Key] = []
+    step, data = step_of(tiny(accumulate=2))
+    forward = step.network.forward
+
+    def spy(x: Tensor, **options: Any) -> Any:
+        keys.append(options["key"])
+        return forward(x, **options)
+
+    monkeypatch.setattr(step.network, "forward", spy)
+    inputs, labels = next(iter(data.train.epoch(0)))
+    step(inputs, labels)
+    assert [key.first for key in keys] == [0, 128]
+
+
+def test_a_spoilt_step_changes_nothing() -> None:
+    step, data = step_of(tiny())
+    inputs, labels = next(iter(data.train.epoch(0)))
+    step(inputs, labels)
+    before = copy.deepcopy(step.network.state_dict())
+    moments = copy.deepcopy(step.optimizer.state_dict()["state"])
+    step(inputs * math.inf, labels)
+    step(inputs, labels)  # the flag stays up
+    for name, parameter in step.network.named_parameters():
+        assert torch.equal(parameter, before[name]), name
+    after = step.optimizer.state_dict()["state"]
+    assert all(
+        torch.equal(after[i]["momentum_buffer"], moments[i]["momentum_buffer"]) for i in after
+    )
+    assert step.spoilt.item() == 1
+    assert int(step.count) == 1
+
+
+def test_tet_is_the_loss_when_asked() -> None:
+    step, data = step_of(tiny(loss="tet", tet_lambda=0.2, tet_phi=2.0, label_smoothing=0.1))
+    inputs, labels = next(iter(data.train.epoch(0)))
+    logits = copy.deepcopy(step.network)(inputs)
+    expected = (
+        0.2 * (logits - 2).square().mean()
+        + 0.8
+        * torch.stack(
+            [nn.functional.cross_entropy(o, labels, label_smoothing=0.1) for o in logits]
+        ).mean()
+    )
+    step.gradients(inputs, labels)
+    assert float(step.totals[LOSS]) / 256 == pytest.approx(float(expected), rel=1e-5)
+    right = (logits.mean(0).argmax(1) == labels).sum()
+    assert int(step.totals[CORRECT]) == int(right)
+
+
+# -- the learning rate -----------------------------------------------------------------------
+
+
+def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
+    recipe = tiny(epochs=10, lr=0.2, warmup_epochs=2)
+    rates = [learning_rate(recipe, step, 5) for step in range(50)]
+    assert rates[:10] == pytest.approx([0.02 * n for n in range(1, 11)])
+    assert rates[10] == 0.2
+    assert all(a > b for a, b in pairwise(rates[10:]))
+    assert learning_rate(recipe, 50, 5) == pytest.approx(0, abs=1e-12)
+
+
+# -- a run -----------------------------------------------------------------------------------
+
+
+def test_a_run_leaves_everything(tmp_path: Path) -> None:
+    watcher = Watcher()
+    result = run(tmp_path / "run", tiny(validation=100), observers=[watcher])
+    assert result.status == "finished"
+    names = {p.name for p in (tmp_path / "run").iterdir() if not p.name.startswith(".")}
+    names.discard("tensorboard")
+    assert names == {
+        "recipe.json",
+        "metrics.jsonl",
+        "checkpoint.safetensors",
+        "last.safetensors",
+        "best.safetensors",
+        "record.json",
+    }
+    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
+    record = json.loads((tmp_path / "run/record.json").read_text())
+    assert record["metrics"] == lines == watcher.of("epoch")
+    assert record["recipe"] == tiny(validation=100).as_dict()
+    assert record["summary"]["test_accuracy"] == lines[-1]["test_accuracy"]
+    assert record["summary"]["best_chosen_on"] == "validation"
+    best = max(lines, key=lambda line: line["validation_accuracy"])
+    assert record["summary"]["best_epoch"] == best["epoch"]
+    assert record["summary"]["best_test_accuracy"] == best["test_accuracy"]
+    assert len(record["layers"]) == 2
+    assert record["summary"]["energy_mj"] > 0
+    assert record["parameters"] == sum(
+        p.numel() for p in load_model(tmp_path / "run/last.safetensors").parameters()
+    )
+    begin = watcher.of("begin")[0]
+    assert begin.samples == 1438 - 100
+    assert len(watcher.of("moment")) == 2 * begin.steps_per_epoch
+    assert watcher.of("end") == [result]
+
+
+def test_best_and_last_are_the_weights_of_their_epochs(tmp_path: Path) -> None:
+    """Epochs that only destroy: the best is the first, and evaluation repeats both figures."""
+    recipe = tiny(epochs=4, lr=0.3, batch_size=64, seed=3)
+    run(tmp_path / "run", recipe)
+    record = json.loads((tmp_path / "run/record.json").read_text())["summary"]
+    for weights, noted in (("last", "test_accuracy"), ("best", "best_test_accuracy")):
+        found = evaluate(tmp_path / "run", weights=weights, device="cpu")
+        assert found.fresh.accuracy == found.recorded == record[noted]
+        assert found.fresh.count == 359
+
+
+def test_the_same_seed_is_the_same_run_and_another_is_not(tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        run(tmp_path / name, tiny(seed=seed))
+    a, b, c = (read_tensors(tmp_path / name / "last.safetensors") for name in "abc")
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert not torch.equal(a["classifier.weight"], c["classifier.weight"])
+
+
+def test_bf16_and_fp64_train(tmp_path: Path) -> None:
+    for precision, dtype in (("bf16", torch.float32), ("fp64", torch.float64)):
+        run(tmp_path / precision, tiny(precision=precision, epochs=1))
+        assert (
+            read_tensors(tmp_path / precision / "last.safetensors")["classifier.weight"].dtype
+            == dtype
+        )
+
+
+def test_ones_own_network_neuron_and_data(tmp_path: Path) -> None:
+    class Slow(LIF):
+        name = "slow"
+
+    images = torch.randint(0, 256, (64, 1, 6, 6), dtype=torch.uint8)
+    labels = (images.float().mean((1, 2, 3)) > 127).long()
+    split = Split("mine", images, labels, ("dark", "bright"))
+    net = Network(
+        nn.Flatten(),
+        nn.Linear(36, 16, bias=False),
+        Soma(16, Slow(beta=0.9)),
+        nn.Linear(16, 2),
+        timesteps=3,
+        input_rank=4,
+    )
+    recipe = Recipe("mine", "own", "own", timesteps=3, epochs=2, batch_size=32)
+    result = run(tmp_path / "run", recipe, model=net, data=(split, split))
+    assert result.summary["epochs"] == 2
+    saved = read_tensors(tmp_path / "run/last.safetensors")
+    assert saved.keys() == net.state_dict().keys()
+    assert len(json.loads((tmp_path / "run/record.json").read_text())["layers"]) == 1
+
+
+def test_own_without_being_given(tmp_path: Path) -> None:
+    with pytest.raises(QuadspikeError, match="model="):
+        run(tmp_path / "run", tiny(model="own"))
+    with pytest.raises(QuadspikeError, match="own"):
+        run(tmp_path / "run2", tiny(dataset="own"))
+    with pytest.raises(QuadspikeError, match="Network"):
+        run(tmp_path / "run3", tiny(model="own"), model=nn.Linear(2, 2))
+
+
+def test_starting_from_weights_of_another_number_of_classes(tmp_path: Path) -> None:
+    run(tmp_path / "first", tiny(epochs=1))
+    other = create_model("mlp", in_channels=1, num_classes=3, seed=9)
+    drawn = other.state_dict()["classifier.weight"].clone()
+    anew = load_weights(other, tmp_path / "first")
+    assert anew == ["classifier.bias", "classifier.weight"]
+    saved = read_tensors(tmp_path / "first/last.safetensors")
+    assert torch.equal(
+        other.state_dict()["hidden1.synapse.weight"], saved["hidden1.synapse.weight"]
+    )
+    assert torch.equal(other.state_dict()["classifier.weight"], drawn)
+    with pytest.raises(QuadspikeError, match="another network"):
+        load_weights(create_model("cnn", in_channels=1), tmp_path / "first")
+
+
+def test_a_dead_layer_is_told_in_words_and_once(tmp_path: Path) -> None:
+    net = create_model("mlp", in_channels=1, seed=0)
+    with torch.no_grad():
+        net.hidden2.soma.norm.weight.zero_()
+        net.hidden2.soma.norm.bias.fill_(-1)
+    watcher = Watcher()
+    run(tmp_path / "run", tiny(lr=1e-9), model=net, observers=[watcher])
+    assert [text.split(":")[0] for text in watcher.of("warn")] == ["hidden2.soma"]
+    assert "dead" in watcher.of("warn")[0]
+    assert json.loads((tmp_path / "run/record.json").read_text())["warnings"] == watcher.of("warn")
+
+
+# -- what it takes ---------------------------------------------------------------------------
+
+
+def test_memory_grows_with_steps_and_names_what_would_fit() -> None:
+    recipe = create_recipe("cifar10-resnet8-short", batch_size=64)
+    from quadspike.data.geometry import GEOMETRIES
+
+    sizes = []
+    for steps in (2, 4):
+        asked = recipe.but(timesteps=steps)
+        net = make_network(asked, GEOMETRIES["cifar10"])
+        before = copy.deepcopy(net.state_dict())
+        sizes.append(need(net, asked, GEOMETRIES["cifar10"], CPU))
+        assert all(torch.equal(before[k], v) for k, v in net.state_dict().items())
+    assert 1.6 < sizes[1].per_sample / sizes[0].per_sample < 2.5
+    total = sizes[0].of(20)
+    text = out_of_memory(recipe, 64, sizes[0], int(total / 0.92) + 1)
+    assert "batch of 64" in text
+    assert f"T = {recipe.timesteps}" in text
+    assert "--accumulate 4" in text  # 16 at once is the largest part of 64 that fits 20
+    assert sizes[0].largest_batch(sizes[0].of(20)) in (19, 20)
+    assert GIB == 2**30
