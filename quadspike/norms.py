@@ -59,6 +59,27 @@ class BatchNorm(nn.Module):
             mean, var = self.running_mean, self.running_var
         return self._scale_and_shift(mean, var)
 
+    def terms(self, x: Tensor) -> ops.Normalisation | None:
+        """What the fused operator needs to normalise `x [N, C, ...]` itself.
+
+        None for a norm with an `affine` of its own: its scale and shift are then made first.
+        """
+        if type(self).affine is not BatchNorm.affine:
+            return None
+        if self.training:
+            self._check_count(x)
+        running = None if self.training else (self.running_mean, self.running_var)
+        return ops.Normalisation(
+            self.weight, self.bias, self.gain, self.eps, running, self._synchronised
+        )
+
+    @torch.no_grad()
+    def track(self, mean: Tensor, var: Tensor) -> None:
+        """Move the running statistics towards a batch's mean and unbiased variance."""
+        average = [self.running_mean, self.running_var]
+        batch = [mean.to(self.running_mean.dtype), var.to(self.running_var.dtype)]
+        torch._foreach_lerp_(average, batch, self.momentum)
+
     def folded(self) -> tuple[Tensor, Tensor]:
         """Scale and shift `[C]` at inference, in float64, for merging into weights."""
         scale, shift = self._scale_and_shift(self.running_mean.double(), self.running_var.double())
@@ -81,21 +102,26 @@ class BatchNorm(nn.Module):
         return scale[None], (self.bias.to(var.dtype) - scale * mean)[None]
 
     def _batch_statistics(self, x: Tensor, repeats: int) -> tuple[Tensor, Tensor]:
+        self._check_count(x)
         moments = ops.statistics(x)
-        if self.sync and dist.is_available() and dist.is_initialized():
+        if self._synchronised:
             moments = _merge(moments)
         count = moments.n * repeats
+        var = moments.m2 / moments.n
+        self.track(moments.mean, var * (count / (count - 1)))
+        return moments.mean, var
+
+    @property
+    def _synchronised(self) -> bool:
+        return self.sync and dist.is_available() and dist.is_initialized()
+
+    @staticmethod
+    def _check_count(x: Tensor) -> None:
         if not torch.compiler.is_compiling() and x.numel() // x.shape[1] < 2:
             raise QuadspikeError(
                 f"training statistics need more than one value per channel, got input "
                 f"{tuple(x.shape)}; use a larger batch, or .eval()"
             )
-        var = moments.m2 / moments.n
-        with torch.no_grad():
-            unbiased = var * (count / (count - 1))
-            self.running_mean.lerp_(moments.mean.to(self.running_mean.dtype), self.momentum)
-            self.running_var.lerp_(unbiased.to(self.running_var.dtype), self.momentum)
-        return moments.mean, var
 
     def _check(self, x: Tensor) -> None:
         if x.ndim not in self.ranks:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from quadspike import ops
@@ -52,8 +54,7 @@ class Soma(Timed):
             self.norm = None
         else:
             self.norm = create_norm(norm, channels, self.neuron.threshold, eta)
-        ops.choose(backend)
-        self.backend = backend
+        self.backend = ops.check_backend(backend)
 
     def forward(
         self, x: Tensor, call: Call | None = None, residual: Tensor | None = None
@@ -61,34 +62,39 @@ class Soma(Timed):
         if call is None:
             return self._standalone(x, residual)
         self._check(x, residual, call)
-        label, steps = call.visit(self), call.steps_of(x)
+        label = call.visit(self)
         state = call.states.get(label) if call.states is not None else None
         if state is not None:
             check_state(state, (call.batch, *x.shape[1:]), label)
-        scale = shift = None
-        if self.norm is not None:
-            scale, shift = self.norm.affine(x, repeats=call.timesteps // steps)
         result = ops.soma(
             x,
             self.neuron,
             steps=call.timesteps,
             batch=call.batch,
-            scale=scale,
-            shift=shift,
+            norm=self.norm,
             residual=residual,
             place="after" if self.residual == "after" else "before",
             state=state,
             taps=call.taps_for(self),
+            keep_state=call.states is not None,
+            backend=self.backend,
         )
         if result.seen:
             call.record(label, **result.seen)
-        if call.states is not None:
+        if call.states is not None and result.state is not None:
             call.states[label] = result.state
         return result.out
 
-    def explain(self) -> ops.Choice:
-        """Who computes this layer, and why."""
-        return ops.choose(self.backend)
+    def explain(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> ops.Choice:
+        """Who computes this layer, and why: for tensors where the layer is and of its type.
+
+        `device` and `dtype` ask about others, or for a layer without parameters.
+        """
+        mine = next(chain(self.parameters(), self.buffers()), torch.empty(0))
+        where = mine.device if device is None else torch.device(device)
+        return ops.choose(self.backend, self.neuron, where, dtype or mine.dtype)
 
     def _standalone(self, x: Tensor, residual: Tensor | None) -> Tensor:
         check_sequence(x)

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 from torch import nn
+
+if not torch.cuda.is_available():  # before anything imports Triton
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from quadspike.norms import BatchNorm
 
@@ -33,6 +38,17 @@ def calibrate(model: nn.Module, x: torch.Tensor) -> nn.Module:
 @pytest.fixture(autouse=True)
 def seeded() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def device() -> str:
+    """Where kernels run: a GPU, or the CPU in Triton's interpreter."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Not in pyproject.toml: pytest would import quadspike, and torch Triton, before this file.
+    config.addinivalue_line("filterwarnings", "error::quadspike.errors.QuadspikeWarning")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

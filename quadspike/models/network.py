@@ -123,8 +123,13 @@ class Network(Chain):
         """Every soma by name, in order."""
         return {name: module for name, module in self.named_modules() if isinstance(module, Soma)}
 
-    def explain(self) -> list[LayerExplanation]:
-        """What each soma runs, and why."""
+    def explain(
+        self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> list[LayerExplanation]:
+        """What each soma runs, and why: where the network is, or on another device or type."""
+        mine = next(self.parameters(), torch.empty(0))
+        device = mine.device if device is None else device
+        dtype = mine.dtype if dtype is None else dtype
         return [
             LayerExplanation(
                 name,
@@ -132,7 +137,7 @@ class Network(Chain):
                 soma.norm.name if soma.norm else "none",
                 str(soma.neuron.surrogate),
                 soma.residual or "none",
-                *soma.explain(),
+                *soma.explain(device, dtype),
             )
             for name, soma in self.somas().items()
         ]

@@ -70,7 +70,7 @@ class Neuron(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Spikes `[T, B, ...]` of `x`'s dtype for input `[T, B, ...]`, from rest."""
-        return self.run(x)[0]
+        return self._result(x, None, keep_state=False).out.view(x.shape)
 
     def run(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Spikes for a chunk of steps, and where the neuron stands after it.
@@ -78,14 +78,20 @@ class Neuron(nn.Module):
         `state=None` starts from rest; passing the returned state on gives the same spikes
         as one call over the whole sequence.
         """
+        result = self._result(x, state, keep_state=True)
+        assert result.state is not None
+        return result.out.view(x.shape), result.state
+
+    def _result(self, x: Tensor, state: State | None, keep_state: bool) -> ops.SomaResult:
         check_sequence(x)
         self.check_channels(x.shape[2] if x.ndim > 2 else None)
         if state is not None:
             check_state(state, tuple(x.shape[1:]), self.name)
         steps, batch = x.shape[:2]
         flat = x.reshape(steps * batch, *x.shape[2:])
-        result = ops.soma(flat, self, steps=steps, batch=batch, state=state)
-        return result.out.view(x.shape), result.state
+        return ops.soma(
+            flat, self, steps=steps, batch=batch, state=state, keep_state=keep_state
+        )
 
     def check_channels(self, channels: int | None) -> None:
         """Refuse parameters per channel that do not fit an input with `channels` channels."""

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from quadspike.errors import QuadspikeError
+from quadspike.ops.constants import at_step, row
+from quadspike.ops.look import look
 from quadspike.state import State
 from quadspike.taps import Taps
 
@@ -32,7 +33,8 @@ class SomaResult(NamedTuple):
 
     out: Tensor
     """Spikes, or spikes plus residual, `[T*B, ...]` in the input's dtype."""
-    state: State
+    state: State | None
+    """Where the neuron stands; None from the kernels where nobody asked."""
     seen: dict[str, Tensor]
 
 
@@ -51,19 +53,21 @@ def soma(
     *,
     steps: int,
     batch: int,
-    scale: Tensor | None = None,
-    shift: Tensor | None = None,
+    norm: Any = None,
     residual: Tensor | None = None,
     place: ResidualPlace = "before",
     state: State | None = None,
     taps: Taps | None = None,
 ) -> SomaResult:
-    """Affine, residual and neuron over `steps` steps of `x [T*B, C, ...]`.
+    """Norm, residual and neuron over `steps` steps of `x [T*B, C, ...]`.
 
     `x` may hold a single step, `[B, C, ...]`: every step then sees it, without a copy.
-    `scale` and `shift` are `[1 or T, C]`. The residual joins the current before the neuron,
-    or the spikes after it.
+    The norm's `affine` gives scale and shift as `[1 or T, C]`. The residual joins the current
+    before the neuron, or the spikes after it.
     """
+    scale = shift = None
+    if norm is not None:
+        scale, shift = norm.affine(x, repeats=steps * batch // x.shape[0])
     dtype = compute_dtype(x)
     inputs = x.view(-1, batch, *x.shape[1:])
     residuals = None if residual is None else residual.view(-1, batch, *x.shape[1:])
@@ -75,12 +79,12 @@ def soma(
     for t in range(steps):
         current = _step(inputs, t).to(dtype)
         if scale is not None and shift is not None:
-            current = _row(scale, start + t, current) * current + _row(shift, start + t, current)
+            current = row(scale, start + t, current) * current + row(shift, start + t, current)
         if residuals is not None and place == "before":
             current = current + _step(residuals, t)
-        p_t, s_t = _at(p, start + t, current), _at(s, start + t, current)
+        p_t, s_t = at_step(p, start + t, current), at_step(s, start + t, current)
         u = neuron.advance(u, o.detach() if neuron.detach_reset else o, current, p_t)
-        o = Spike.apply(neuron.excess(u, p_t), neuron.fire(u, p_t), neuron.surrogate, s_t)
+        o = spike(neuron, u, p_t, s_t)
         out = o
         if residuals is not None and place == "after":
             out = o + _step(residuals, t)
@@ -88,8 +92,14 @@ def soma(
         if taps:
             membranes.append(u)
             spikes.append(o)
-    seen = _look(neuron, membranes, spikes, start, taps) if taps else {}
+    seen = look(neuron, membranes, spikes, start, taps) if taps else {}
     return SomaResult(torch.cat(outputs), State(u, o, start + steps), seen)
+
+
+def spike(neuron: Any, u: Tensor, p: Any, s: Any) -> Tensor:
+    """The spikes of membranes `u`, with the surrogate's gradient."""
+    fired: Tensor = Spike.apply(neuron.excess(u, p), neuron.fire(u, p), neuron.surrogate, s)
+    return fired
 
 
 class Spike(torch.autograd.Function):
@@ -115,65 +125,3 @@ def compute_dtype(x: Tensor) -> torch.dtype:
 
 def _step(x: Tensor, t: int) -> Tensor:
     return x[t] if x.shape[0] > 1 else x[0]
-
-
-def _row(values: Tensor, step: int, like: Tensor) -> Tensor:
-    """The row of `[1 or T, C]` for a step, shaped to broadcast over `[B, C, ...]`."""
-    if values.shape[0] > 1 and step >= values.shape[0]:
-        raise QuadspikeError(
-            f"step {step + 1} was asked for, but this layer has parameters for "
-            f"{values.shape[0]} steps; start anew, or use parameters shared by all steps"
-        )
-    row = values[step] if values.shape[0] > 1 else values[0]
-    return row.to(like.dtype).view(-1, *[1] * (like.ndim - 2))
-
-
-def _at(constants: Any, step: int, like: Tensor) -> Any:
-    """Named constants at one step: numbers as they are, tensors shaped to broadcast."""
-
-    def pick(value: Any) -> Any:
-        if not isinstance(value, Tensor) or value.ndim == 0:
-            return value
-        return _row(value if value.ndim == 2 else value[None], step, like)
-
-    return type(constants)(*map(pick, constants))
-
-
-class _Edges(NamedTuple):
-    low: Any
-    high: Any
-
-
-def _look(
-    neuron: Any, membranes: list[Tensor], spikes: list[Tensor], start: int, taps: Taps
-) -> dict[str, Tensor]:
-    edges = neuron.surrogate.window(neuron) if "window" in taps.kinds else (0.0, 0.0)
-
-    def inside(u: Tensor, t: int) -> Tensor:
-        low, high = _at(_Edges(*edges), start + t, u)
-        within: Tensor = (u >= low) & (u <= high)
-        return within.to(u.dtype).mean()
-
-    look = {
-        "rate": lambda u, o, t: o.abs().mean(),
-        "mean": lambda u, o, t: u.mean(),
-        "window": lambda u, o, t: inside(u, t),
-        "largest": lambda u, o, t: u.abs().amax(),
-        "finite": lambda u, o, t: torch.isfinite(u).all(),
-        "histogram": lambda u, o, t: _histogram(u, taps),
-        "membrane": lambda u, o, t: u,
-        "spikes": lambda u, o, t: o,
-    }
-    return {
-        kind: torch.stack([look[kind](u, spikes[t], t) for t, u in enumerate(membranes)])
-        for kind in taps.kinds
-        if kind in look
-    }
-
-
-def _histogram(u: Tensor, taps: Taps) -> Tensor:
-    """Counts in equal bins; what lies outside falls in the first or the last."""
-    place = (u.detach() - taps.low) * (taps.bins / (taps.high - taps.low))
-    index = place.nan_to_num(0.0).floor().clamp(0, taps.bins - 1).long()
-    counts = torch.zeros(taps.bins, dtype=torch.int64, device=u.device)
-    return counts.scatter_add_(0, index.flatten(), torch.ones_like(index).flatten())

@@ -1,0 +1,62 @@
+"""Neurons and surrogates by a string, since an operator takes only tensors, numbers and names."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, NamedTuple
+
+import torch
+
+from quadspike.errors import QuadspikeError
+
+_METHODS = ("advance", "advance_partials", "excess", "excess_partials", "fire")
+
+
+class Known(NamedTuple):
+    """A neuron and a surrogate, and the names of their constants in order."""
+
+    neuron: Any
+    surrogate: Any
+    neuron_fields: tuple[str, ...]
+    surrogate_fields: tuple[str, ...]
+
+
+_known: dict[str, Known] = {}
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def register(
+    neuron: type, surrogate: type, neuron_fields: tuple[str, ...], surrogate_fields: tuple[str, ...]
+) -> str:
+    """The name of this pair; the same pair has the same name for the whole process."""
+    entry = Known(neuron, surrogate, neuron_fields, surrogate_fields)
+    base = f"{neuron.__module__}.{neuron.__qualname__}/{surrogate.__qualname__}"
+    # Classes of one name, as a notebook makes them when a cell runs again, are told apart.
+    for name in [base, *(f"{base}#{i}" for i in range(2, len(_known) + 3))]:
+        if _known.setdefault(name, entry) == entry:
+            return name
+    raise AssertionError("more names than entries")
+
+
+def find(name: str) -> Known:
+    """The pair registered under `name`."""
+    if name not in _known:
+        raise QuadspikeError(f"no neuron and surrogate are registered as {name!r} in this process")
+    return _known[name]
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def obstacle(neuron: type, surrogate: type) -> str:
+    """Why the kernels cannot run a neuron with a surrogate; empty if they can."""
+    for owner, name in [*((neuron, name) for name in _METHODS), (surrogate, "derivative")]:
+        try:
+            inspect.getsource(getattr(owner, name))
+        except (OSError, TypeError):
+            return f"the source of {owner.__name__}.{name} cannot be read"
+    try:
+        neuron.advance_partials(0.0, 0.0, 0.0, None)  # type: ignore[attr-defined]
+    except NotImplementedError:
+        return f"{neuron.__name__} has no advance_partials"
+    except Exception:  # it has, and misses its constants
+        return ""
+    return ""

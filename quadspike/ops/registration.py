@@ -1,0 +1,150 @@
+"""`quadspike::soma` and `quadspike::soma_backward`: the fused soma as torch sees it.
+
+Functional: they mutate nothing and return no views. Triton is imported at the first launch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from quadspike.ops import layout
+from quadspike.ops.signature import KINDS, SCHEMA, Arguments
+
+_INCOMING = (
+    "Tensor g_out, Tensor? g_membrane, Tensor moments, Tensor affine, bool affine_wanted, "
+    "str wanted"
+)
+_INCOMING_COUNT = 6
+
+
+def _soma(*args: Any) -> tuple[Tensor, ...]:
+    from quadspike.ops.triton.launch_forward import forward
+
+    return forward(Arguments(*args))
+
+
+def _soma_backward(*args: Any) -> tuple[Tensor, ...]:
+    from quadspike.ops.triton.launch_backward import Incoming, backward
+
+    given, a = args[:_INCOMING_COUNT], args[_INCOMING_COUNT:]
+    return tuple(backward(Incoming(*given), Arguments(*a)))
+
+
+soma = torch.library.custom_op(
+    "quadspike::soma",
+    _soma,
+    mutates_args=(),
+    schema=f"({SCHEMA}) -> (Tensor, Tensor, Tensor, Tensor)",
+)
+soma_backward = torch.library.custom_op(
+    "quadspike::soma_backward",
+    _soma_backward,
+    mutates_args=(),
+    schema=f"({_INCOMING}, {SCHEMA}) -> ({', '.join(['Tensor'] * 7)})",
+)
+
+
+@soma.register_fake
+def _(*args: Any) -> tuple[Tensor, ...]:
+    a = Arguments(*args)
+    normed = a.scale is not None and a.mode in ("batch", "running")
+    moments = (4, a.x.shape[1]) if normed else (0,)
+    affine = (2, *cast(Tensor, a.scale).shape) if normed else (0,)
+    return (
+        layout.empty(a.x, a.steps * a.batch, a.x.dtype),
+        layout.empty(a.x, a.keep * a.batch, torch.float32),
+        a.x.new_empty(moments, dtype=torch.float32),
+        a.x.new_empty(affine, dtype=torch.float32),
+    )
+
+
+@soma_backward.register_fake
+def _(*args: Any) -> tuple[Tensor, ...]:
+    affine_wanted, wanted = args[_INCOMING_COUNT - 2 : _INCOMING_COUNT]
+    return gradients(Arguments(*args[_INCOMING_COUNT:]), affine_wanted, wanted)
+
+
+def gradients(a: Arguments, affine_wanted: bool, wanted: str) -> tuple[Tensor, ...]:
+    """New memory for what the backward operator returns; empty where nothing is asked for."""
+    before = a.residual if a.place == "before" else None
+    nothing = a.x.new_empty(0, dtype=torch.float32)
+    normed = a.scale is not None and (affine_wanted or a.mode == "batch")
+    state = a.batch if a.initial_u is not None else 0
+    return (
+        layout.empty(a.x, a.x.shape[0], a.x.dtype),
+        nothing if before is None else layout.empty(a.x, before.shape[0], before.dtype),
+        torch.empty_like(a.scale if normed else nothing),
+        torch.empty_like(a.scale if normed else nothing),
+        nothing.new_empty((sum(rows_of(a, wanted)), a.x.shape[1])),
+        layout.empty(a.x, state, torch.float32),
+        layout.empty(a.x, state, torch.float32),
+    )
+
+
+def rows_of(a: Arguments, wanted: str) -> list[int]:
+    """How many sums per channel the gradient of each of the neuron's constants is made of."""
+    each = {KINDS.index("s"): a.steps}
+    return [each.get(kind, 1) * (flag == "1") for kind, flag in zip(a.p_kinds, wanted, strict=True)]
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    a = Arguments(*inputs)
+    _, _, moments, affine = output
+    ctx.set_materialize_grads(False)
+    ctx.mark_non_differentiable(moments, affine)
+    ctx.residual_steps = a.residual_steps
+    kept = a._replace(
+        residual=a.residual if a.place == "before" else None,
+        shift=a.shift if a.mode == "given" else None,
+        running_mean=None,
+        running_var=None,
+    )
+    tensors = [value if isinstance(value, Tensor) else None for value in kept]
+    ctx.save_for_backward(moments, affine, *tensors, *a.constants)
+    ctx.plain = [None if isinstance(value, Tensor | list) else value for value in kept]
+    ctx.numbers = a.numbers
+
+
+def _differentiate(ctx: Any, g_out: Tensor | None, g_membrane: Tensor | None, *_: Any) -> Any:
+    moments, affine, *saved = ctx.saved_tensors
+    fields, constants = saved[: len(ctx.plain)], saved[len(ctx.plain) :]
+    values = [plain if tensor is None else tensor for plain, tensor in zip(ctx.plain, fields)]
+    a = Arguments(*values)._replace(constants=list(constants), numbers=ctx.numbers)
+    needs = Arguments(*ctx.needs_input_grad)
+    grads: dict[str, Any] = dict.fromkeys(Arguments._fields)
+    grads["constants"] = [None] * len(constants)
+    if g_out is None and g_membrane is None:
+        return tuple(grads.values())
+    if g_out is None:
+        g_out = layout.empty(a.x, a.steps * a.batch, a.x.dtype).zero_()
+    flags = iter(needs.constants)
+    wanted = "".join("01"[bool(kind and next(flags))] for kind in a.p_kinds)
+    affine_wanted = bool(needs.scale or needs.shift)
+    g_x, g_residual, g_scale, g_shift, g_constants, g_u, g_o = soma_backward(
+        g_out, g_membrane, moments, affine, affine_wanted, wanted, *a
+    )
+    grads["x"] = g_x
+    if needs.residual:
+        grads["residual"] = g_residual
+        if a.place == "after":
+            once = ctx.residual_steps == 1 and a.steps > 1
+            grads["residual"] = g_out.unflatten(0, (a.steps, a.batch)).sum(0) if once else g_out
+    if affine_wanted:
+        grads["scale"], grads["shift"] = g_scale, g_shift
+    if needs.initial_u or needs.initial_o:
+        grads["initial_u"], grads["initial_o"] = g_u, g_o
+    shares = iter(g_constants.split(rows_of(a, wanted)))
+    tensors = iter(range(len(constants)))
+    for kind, share in zip(a.p_kinds, shares, strict=True):
+        if kind:
+            place = next(tensors)
+            if len(share):
+                like = constants[place]
+                grads["constants"][place] = share.sum() if like.ndim == 0 else share.view_as(like)
+    return tuple(grads.values())
+
+
+soma.register_autograd(_differentiate, setup_context=_remember)

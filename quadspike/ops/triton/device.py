@@ -1,0 +1,88 @@
+"""A neuron's own lines as functions of the GPU."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import triton
+import triton.language as tl
+
+from quadspike.ops import equations
+
+
+class Equation(NamedTuple):
+    """What the kernels call; the last argument of each is a tuple of constants."""
+
+    advance: Any
+    advance_partials: Any
+    excess: Any
+    excess_partials: Any
+    fire: Any
+    derivative: Any
+
+
+@lru_cache(maxsize=None)
+def equation(key: str) -> Equation:
+    """The compiled lines of the neuron and surrogate registered under `key`."""
+    known = equations.find(key)
+    neuron, fields = known.neuron, known.neuron_fields
+    return Equation(
+        device_function(neuron.advance, fields),
+        device_function(neuron.advance_partials, fields),
+        device_function(neuron.excess, fields),
+        device_function(neuron.excess_partials, fields),
+        device_function(neuron.fire, fields),
+        device_function(known.surrogate.derivative, known.surrogate_fields),
+    )
+
+
+@triton.jit
+def number(condition):  # type: ignore[no-untyped-def]
+    """A comparison as 1 or 0: one instruction, where a conversion takes two."""
+    return tl.where(condition, 1.0, 0.0)
+
+
+@lru_cache(maxsize=None)
+def device_function(function: Callable[..., Any], fields: tuple[str, ...]) -> Any:
+    """`function` for the GPU: no annotations, `p.field` as the place in a plain tuple, and
+    `comparison.to(dtype)` as `number(comparison)`."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    definition = tree.body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    definition.decorator_list, definition.returns = [], None
+    for argument in definition.args.args:
+        argument.annotation = None
+    source = ast.unparse(_Places(definition.args.args[-1].arg, fields).visit(tree))
+    # Triton reads a function's source through `inspect`, which asks the line cache.
+    filename = f"<{function.__module__}.{function.__qualname__} of {', '.join(fields)}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    scope = {**function.__globals__, "tl": tl, "number": number}
+    exec(compile(source, filename, "exec"), scope)
+    return triton.jit(scope[function.__name__])
+
+
+class _Places(ast.NodeTransformer):
+    """Attributes of the constants by position: kernels build their tuple step by step."""
+
+    def __init__(self, name: str, fields: tuple[str, ...]) -> None:
+        self.name, self.fields = name, fields
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if not (isinstance(node.value, ast.Name) and node.value.id == self.name):
+            return node
+        index = ast.Constant(self.fields.index(node.attr))
+        return ast.copy_location(ast.Subscript(node.value, index, node.ctx), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr == "to"):
+            return node
+        name = ast.Name("number", ast.Load())
+        return ast.copy_location(ast.Call(name, [node.func.value], []), node)

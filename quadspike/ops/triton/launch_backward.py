@@ -1,0 +1,199 @@
+"""Launching the backward kernels: sums per channel, what follows from them, input gradients."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+import triton
+from torch import Tensor
+
+from quadspike.ops import equations, layout
+from quadspike.ops.registration import gradients, rows_of
+from quadspike.ops.signature import Arguments
+from quadspike.ops.triton import tiles
+from quadspike.ops.triton.backward import backward_kernel, gather_kernel
+from quadspike.ops.triton.device import equation
+from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
+
+
+class Incoming(NamedTuple):
+    """What the backward operator is given besides the forward's arguments."""
+
+    out: Tensor
+    membrane: Tensor | None
+    moments: Tensor
+    affine: Tensor
+    affine_wanted: bool
+    wanted: str
+    """A flag, 0 or 1, for each of the neuron's constants."""
+
+
+class Gradients(NamedTuple):
+    """What the backward operator returns; empty where nothing was asked for."""
+
+    x: Tensor
+    residual: Tensor
+    scale: Tensor
+    shift: Tensor
+    constants: Tensor
+    """A row `[C]` for every wanted constant, `T` rows for one per step."""
+    initial_u: Tensor
+    initial_o: Tensor
+
+
+class _Slots(NamedTuple):
+    """Where each sum per channel is kept; -1 for a gradient nobody wants."""
+
+    affine: tuple[int, int]
+    p: tuple[int, ...]
+    count: int
+    each_step: bool
+
+    @classmethod
+    def of(cls, a: Arguments, given: Incoming) -> _Slots:
+        wide = a.affine_steps if given.affine_wanted or a.mode == "batch" else 0
+        rows = rows_of(a, given.wanted)
+        firsts = accumulate(rows, initial=2 * wide)
+        places = tuple(first if count else -1 for first, count in zip(firsts, rows, strict=False))
+        each_step = max(wide, *rows) > 1
+        return cls((0, wide) if wide else (-1, -1), places, 2 * wide + sum(rows), each_step)
+
+
+def backward(given: Incoming, a: Arguments) -> Gradients:
+    """Gradients of everything, in one launch, or in two where the statistics are the batch's."""
+    with torch.cuda.device_of(a.x):
+        slots = _Slots.of(a, given)
+        result = Gradients(*gradients(a, given.affine_wanted, given.wanted))
+        if a.mode != "batch":
+            partials = _walk(given, a, slots, result, None, sums=slots.count > 0, write=True)
+            _finish(given, a, slots, result, partials)
+        else:
+            partials = _walk(given, a, slots, result, None, sums=True, write=False)
+            coefficients = _finish(given, a, slots, result, partials)
+            _walk(given, a, slots, result, coefficients, sums=False, write=True)
+    return result
+
+
+def _walk(
+    given: Incoming,
+    a: Arguments,
+    slots: _Slots,
+    result: Gradients,
+    coefficients: Tensor | None,
+    sums: bool,
+    write: bool,
+) -> Tensor | None:
+    """One pass over the activations, which fills `result`, returns sums, or both."""
+    shape = Shape.of(a.x, a.batch)
+    chunk = tiles.chunk_of(a.steps, whole=sums and slots.each_step)
+    cut = shape.cut("sums" if sums else "input", a.x, chunk, sums or chunk < a.steps)
+    partials = scratch = None
+    if sums:
+        size = (cut.programs, slots.count, shape.channels)
+        partials = a.x.new_empty(size, dtype=torch.float32)
+    if chunk < a.steps:
+        area = cut.tile.rows * cut.tile.columns
+        size = (cut.programs * cut.columns, 2 * (a.steps // chunk), area)
+        scratch = a.x.new_empty(size, dtype=torch.float32)
+    p, s = a.values()
+    fields = equations.find(a.equation).neuron_fields
+    backward_kernel[(cut.programs * cut.columns,)](
+        a.x,
+        a.residual,
+        layout.settle(given.out, shape.last),
+        None if given.membrane is None else layout.settle(given.membrane, shape.last),
+        affine_of(a, given.affine),
+        given.moments,
+        coefficients,
+        p,
+        s,
+        a.initial_u,
+        a.initial_o,
+        result.x,
+        result.residual,
+        result.initial_u,
+        result.initial_o,
+        partials,
+        scratch,
+        equation(a.equation),
+        *shape[:3],
+        cut.blocks,
+        cut.columns,
+        cut.programs,
+        STEPS=a.steps,
+        CHUNK=chunk,
+        X_STEPS=a.x_steps,
+        RESIDUAL_STEPS=a.residual_steps if a.place == "before" else 0,
+        AFFINE_KINDS=affine_kinds(a),
+        AFFINE_SLOTS=slots.affine,
+        P_KINDS=a.p_kinds,
+        P_SLOTS=slots.p,
+        S_KINDS=a.s_kinds,
+        SLOTS=slots.count if sums else 0,
+        THRESHOLD=fields.index("u_th") if "u_th" in fields else -1,
+        CENTERED=a.mode in ("batch", "running"),
+        COEFFICIENTS=coefficients is not None,
+        KEEP=0 if given.membrane is None else a.keep,
+        STATE=a.initial_u is not None,
+        DETACH=a.detach_reset,
+        SUM=sums,
+        WRITE=write,
+        ROWS=cut.tile.rows,
+        COLUMNS=cut.tile.columns,
+        LAST=shape.last,
+        num_warps=cut.tile.warps,
+    )
+    return partials
+
+
+def _finish(
+    given: Incoming, a: Arguments, slots: _Slots, result: Gradients, partials: Tensor | None
+) -> Tensor | None:
+    """Gradients of scale, shift and constants from the programs' sums; x's coefficients."""
+    if partials is None:
+        return None
+    wide = 2 * a.affine_steps if slots.affine[0] >= 0 else 0
+    coefficients = None
+    if slots.count > wide:
+        torch.sum(partials[:, wide:], 0, out=result.constants)
+    if wide and a.mode == "given":
+        scale, shift = partials[:, :wide].sum(0).chunk(2)
+        result.scale.copy_(scale)
+        result.shift.copy_(shift)
+    elif wide:
+        coefficients = _gather(given, a, partials, result.scale, result.shift)
+        if a.sync and a.mode == "batch":
+            total = partials[:, :wide].sum(0, keepdim=True)
+            dist.all_reduce(total)
+            spare = torch.empty_like(result.scale), torch.empty_like(result.shift)
+            coefficients = _gather(given, a, total, *spare)
+    return coefficients
+
+
+def _gather(
+    given: Incoming, a: Arguments, partials: Tensor, g_weight: Tensor, g_bias: Tensor
+) -> Tensor:
+    programs, slots, channels = partials.shape
+    coefficients = partials.new_empty((2, channels))
+    gather_kernel[(triton.cdiv(channels, FINISHING),)](
+        partials,
+        given.moments,
+        given.affine,
+        a.scale,
+        a.gain,
+        a.gain_number,
+        g_weight,
+        g_bias,
+        coefficients,
+        channels,
+        programs,
+        GAIN=a.gain is not None,
+        STEPS=a.affine_steps,
+        SLOTS=slots,
+        PROGRAMS=triton.next_power_of_2(programs),
+        CHANNELS=FINISHING,
+    )
+    return coefficients

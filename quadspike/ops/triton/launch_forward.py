@@ -1,0 +1,123 @@
+"""Launching the forward kernels: statistics, scale and shift, everything else."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+import triton
+from torch import Tensor
+
+from quadspike.ops import layout
+from quadspike.ops.signature import Arguments
+from quadspike.ops.triton import tiles
+from quadspike.ops.triton.device import equation
+from quadspike.ops.triton.forward import apply_kernel, normalise_kernel, statistics_kernel
+from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
+
+_AT_ONCE = 4
+"""Tiles a program of the statistics asks for before it uses the first."""
+
+
+def forward(a: Arguments) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Output, membranes kept, moments `[4, C]`, scale and shift `[2, 1 or T, C]`."""
+    with torch.cuda.device_of(a.x):
+        moments, affine = _normalise(a)
+        out = layout.empty(a.x, a.steps * a.batch, a.x.dtype)
+        membrane = layout.empty(a.x, a.keep * a.batch, torch.float32)
+        shape = Shape.of(a.x, a.batch)
+        chunk = tiles.chunk_of(a.steps, whole=False)
+        cut = shape.cut("apply", a.x, chunk, persistent=False)
+        apply_kernel[(cut.blocks * cut.columns,)](
+            a.x,
+            a.residual,
+            affine_of(a, affine),
+            a.values()[0],
+            a.initial_u,
+            a.initial_o,
+            out,
+            membrane,
+            equation(a.equation),
+            *shape[:3],
+            cut.columns,
+            STEPS=a.steps,
+            CHUNK=chunk,
+            X_STEPS=a.x_steps,
+            RESIDUAL_STEPS=a.residual_steps,
+            BEFORE=a.place == "before",
+            AFFINE_KINDS=affine_kinds(a),
+            P_KINDS=a.p_kinds,
+            STATE=a.initial_u is not None,
+            KEEP=a.keep,
+            ROWS=cut.tile.rows,
+            COLUMNS=cut.tile.columns,
+            LAST=shape.last,
+            num_warps=cut.tile.warps,
+        )
+    return out, membrane, moments, affine
+
+
+def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
+    """Moments, and the scale and shift they make; empty where no norm was given."""
+    if a.mode not in ("batch", "running"):
+        return a.x.new_empty(0, dtype=torch.float32), a.x.new_empty(0, dtype=torch.float32)
+    assert a.scale is not None
+    channels = a.x.shape[1]
+    partials = _statistics(a) if a.mode == "batch" else None
+    if partials is not None and a.sync:
+        partials = _of_all_workers(partials)
+    moments = a.x.new_empty((4, channels), dtype=torch.float32)
+    affine = a.x.new_empty((2, *a.scale.shape), dtype=torch.float32)
+    programs = 1 if partials is None else partials.shape[0]
+    normalise_kernel[(triton.cdiv(channels, FINISHING),)](
+        partials,
+        a.running_mean,
+        a.running_var,
+        a.scale,
+        a.shift,
+        a.gain,
+        a.gain_number,
+        a.eps,
+        a.steps // a.x_steps,
+        moments,
+        affine,
+        channels,
+        programs,
+        BATCH=a.mode == "batch",
+        GAIN=a.gain is not None,
+        STEPS=a.affine_steps,
+        PROGRAMS=triton.next_power_of_2(programs),
+        CHANNELS=FINISHING,
+    )
+    return moments, affine
+
+
+def _statistics(a: Arguments) -> Tensor:
+    """Number, mean and squared deviations of every program's share, `[programs, 3, C]`."""
+    shape = Shape.of(a.x, a.x.shape[0])  # time is only more samples here
+    cut = shape.cut("statistics", a.x, 1, persistent=True)
+    partials = a.x.new_empty((cut.programs, 3, shape.channels), dtype=torch.float32)
+    statistics_kernel[(cut.programs * cut.columns,)](
+        a.x,
+        partials,
+        *shape[:3],
+        cut.blocks,
+        cut.columns,
+        cut.programs,
+        ROWS=cut.tile.rows,
+        COLUMNS=cut.tile.columns,
+        LAST=shape.last,
+        AT_ONCE=_AT_ONCE,
+        num_warps=cut.tile.warps,
+    )
+    return partials
+
+
+def _of_all_workers(partials: Tensor) -> Tensor:
+    """One share a worker, `[workers, 3, C]`, from this worker's many (Chan's rule)."""
+    n, means, m2 = partials.unbind(1)
+    total = n.sum(0)
+    mean = means[0] + (n * (means - means[0])).sum(0) / total
+    mine = torch.stack([total, mean, (m2 + n * (means - mean) ** 2).sum(0)])
+    everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyone, mine)
+    return torch.stack(everyone)

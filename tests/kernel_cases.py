@@ -1,0 +1,155 @@
+"""One soma by the reference and by the kernels, and whether they agree.
+
+Two ways to round may differ in a spike where a membrane lies within rounding of its
+threshold, and in a gradient where it lies at an edge of the window: inputs are drawn until
+none does.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from quadspike import Soma, create_neuron
+from quadspike.call import Call
+from quadspike.norms import BatchNorm
+from quadspike.taps import Taps
+from tests.pairwise import Case
+
+AXES: dict[str, list[Any]] = {
+    "steps": [1, 2, 4, 10, 16],
+    "surrogate": ["rectangle", "window", "triangle", "arctan", "sigmoid"],
+    "norm": ["batch", "running", "none", "per step"],
+    "residual": [None, "before", "after", "before, one step", "after, one step"],
+    "layout": ["channels last", "contiguous", "flat", "one axis"],
+    "learned": ["none", "layer", "channel", "step"],
+    "size": [(2, 3, 3), (3, 5, 2), (1, 8, 4)],  # samples, channels, side
+    "dtype": [torch.float32, torch.bfloat16],
+    "neuron": ["qif", "lif"],
+    "static": [False, True],
+    "detach_reset": [False, True],
+}
+TIE = 1e-5
+DEFAULTS = {"learned": "none", "detach_reset": False, "size": (3, 5, 2)}
+
+
+class PerStep(BatchNorm):
+    """Scale and shift learned for each step: an affine of its own, no statistics."""
+
+    def __init__(self, channels: int, steps: int) -> None:
+        super().__init__(channels)
+        self.scale = nn.Parameter(1 + 0.2 * torch.randn(steps, channels))
+        self.shift = nn.Parameter(0.2 * torch.randn(steps, channels))
+
+    def affine(self, x: Tensor, repeats: int = 1) -> tuple[Tensor, Tensor]:
+        return self.scale, self.shift
+
+
+def build(case: Case) -> Soma:
+    """The soma of a case, with parameters away from their defaults."""
+    channels = case["size"][1]
+    options = {"name": case["neuron"], "surrogate": case["surrogate"]}
+    neuron = create_neuron({**options, "detach_reset": case["detach_reset"]})
+    shape = {"layer": (), "channel": (channels,), "step": (case["steps"], channels)}
+    if case["learned"] != "none":
+        for name in neuron.parameter_names():
+            value = getattr(neuron, name) + 0.05 * torch.rand(shape[case["learned"]])
+            delattr(neuron, name)
+            neuron.register_parameter(name, nn.Parameter(value))
+    place = case["residual"] and case["residual"].split(",")[0]
+    soma = Soma(channels, neuron, norm=None if case["norm"] == "none" else "tdbn", residual=place)
+    if case["norm"] == "per step":
+        soma.norm = PerStep(channels, case["steps"])
+    if soma.norm is not None:
+        nn.init.normal_(soma.norm.weight, 1, 0.2)
+        nn.init.normal_(soma.norm.bias, 0, 0.2)
+        nn.init.normal_(soma.norm.running_mean, 0, 0.2)
+        nn.init.uniform_(soma.norm.running_var, 0.5, 2)
+    return soma.train(case["norm"] != "running")
+
+
+def draw(case: Case, samples: int) -> Tensor:
+    """Activations of `samples` samples in the case's shape, layout and type."""
+    _, channels, side = case["size"]
+    spatial = {"flat": (), "one axis": (side,)}.get(case["layout"], (side, side + 1))
+    x = torch.randn(samples, channels, *spatial).to(case["dtype"])
+    return x.contiguous(memory_format=torch.channels_last) if case["layout"][:2] == "ch" else x
+
+
+def run(soma: Soma, case: Case, backend: str, tensors: dict[str, Tensor], dtype: torch.dtype):
+    """Output, membranes (of the reference) and every gradient."""
+    soma = copy.deepcopy(soma)
+    soma.backend = backend
+    x = tensors["x"].to(dtype).requires_grad_()
+    residual = tensors.get("residual")
+    if residual is not None:
+        residual = residual.to(dtype).requires_grad_()
+    taps = Taps(("membrane",)) if backend == "reference" else None
+    call = Call(case["steps"], case["size"][0], taps=taps)
+    out = soma(x, call, residual)
+    out.backward(tensors["weights"].to(dtype))
+    results = {f"gradient of {name}": p.grad for name, p in soma.named_parameters()}
+    results["gradient of x"] = x.grad
+    results["running_mean"], results["running_var"] = None, None
+    if soma.norm is not None:
+        results["running_mean"] = soma.norm.running_mean
+        results["running_var"] = soma.norm.running_var
+    if residual is not None:
+        results["gradient of the residual"] = residual.grad
+    membrane = call.seen["Soma"]["membrane"] if taps else None
+    return out, membrane, results
+
+
+def near_a_tie(soma: Soma, membrane: Tensor) -> bool:
+    """Whether some membrane is within rounding of the threshold or of the window's edge."""
+    neuron = soma.neuron
+    for edge in (neuron.threshold, *neuron.surrogate.window(neuron)):
+        edge = torch.as_tensor(edge, device=membrane.device)
+        if edge.ndim:
+            lead = edge if edge.ndim == 2 else edge[None]
+            edge = lead.view(lead.shape[0], 1, -1, *[1] * (membrane.ndim - 3))
+        if ((membrane - edge).abs() < TIE).any():
+            return True
+    return False
+
+
+def check(case: Case, device: str = "cpu", seed: int = 0) -> None:
+    """Both agree: the same spikes, and gradients to the accuracy of the type."""
+    case = {**DEFAULTS, **case}
+    samples, held = case["size"][0], 1 if case["static"] else case["steps"]
+    for attempt in range(20):
+        torch.manual_seed(seed + attempt)
+        soma = build(case).to(device)
+        tensors = {"x": draw(case, samples * held)}
+        if case["residual"]:
+            held_residual = 1 if "one" in case["residual"] else case["steps"]
+            tensors["residual"] = draw(case, samples * held_residual)
+            if case["residual"].startswith("after"):
+                tensors["residual"].round_()  # spikes are added to spikes: a type holds them whole
+        tensors["weights"] = draw(case, samples * case["steps"])
+        tensors = {name: value.to(device) for name, value in tensors.items()}
+        expected, membrane, gradients = run(soma, case, "reference", tensors, torch.float32)
+        if not near_a_tie(soma, membrane):
+            break
+    else:
+        raise AssertionError("no input without a tie was found")
+    out, _, results = run(soma, case, "triton", tensors, case["dtype"])
+    assert out.dtype == case["dtype"]
+    assert out.stride() == expected.stride() or out.shape[2:].numel() == 1
+    torch.testing.assert_close(out, expected.to(case["dtype"]), rtol=0, atol=0)
+    coarse = torch.finfo(case["dtype"]).eps
+    for name, value in gradients.items():
+        if value is None:
+            assert results[name] is None or not results[name].any(), name
+            continue
+        size = float(value.abs().max()) + 1e-3
+        stored = name.endswith((" x", "residual"))  # in the activations' type
+        got = results[name].float() / size
+        assert got.shape == value.shape, name
+        tolerance = max(coarse, 2e-5) if stored else 2e-5
+        torch.testing.assert_close(
+            got, value / size, rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
+        )
