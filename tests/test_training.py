@@ -337,3 +337,16 @@ def test_memory_grows_with_steps_and_names_what_would_fit() -> None:
     assert "--accumulate 4" in text  # 16 at once is the largest part of 64 that fits 20
     assert sizes[0].largest_batch(sizes[0].of(20)) in (19, 20)
     assert GIB == 2**30
+
+
+def test_tensorboard_gets_the_same_numbers(tmp_path: Path) -> None:
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason="the extra log is absent"
+    )
+    run(tmp_path / "run", tiny())
+    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").open()]
+    events = accumulator.EventAccumulator(str(tmp_path / "run/tensorboard"))
+    events.Reload()
+    written = [event.value for event in events.Scalars("test_accuracy")]
+    assert written == pytest.approx([line["test_accuracy"] for line in lines])
+    assert "rates/hidden1.soma" in events.Tags()["scalars"]

@@ -11,6 +11,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
 
 from quadspike.errors import QuadspikeError, check_device
 
@@ -80,7 +81,11 @@ def asked_workers() -> Workers:
 
 def restarted() -> bool:
     """Whether `torchrun` started the workers anew after one was lost."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    return _restarts() > 0
+
+
+def _restarts() -> int:
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 def choose_device(name: str, workers: Workers) -> torch.device:
@@ -101,7 +106,11 @@ def joined(workers: Workers, device: torch.device) -> Iterator[None]:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, timeout=timedelta(minutes=30))
+    limit = timedelta(minutes=30)
+    store, rank, world = next(rendezvous("env://", timeout=limit))
+    # torchrun keeps its store when it starts workers anew, and with it the addresses of the lost.
+    fresh = dist.PrefixStore(f"start {_restarts()} of {world}", store)
+    dist.init_process_group(backend, store=fresh, rank=rank, world_size=world, timeout=limit)
     try:
         yield
     finally:

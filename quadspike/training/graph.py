@@ -35,7 +35,7 @@ class CapturedStep:
 
     def _capture(self, inputs: Tensor, labels: Tensor) -> None:
         self._inputs, self._labels = inputs.clone(), labels.clone()
-        kept = [(tensor, tensor.clone()) for tensor in self._changed()]
+        kept = [(tensor, tensor.detach().clone()) for tensor in self._changed()]
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):

@@ -1,0 +1,34 @@
+"""What a step costs against the number of steps and against the batch."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from quadspike.analysis.figures.style import BLUE, GREY, new_figure, styled
+from quadspike.benchmark.record import Row
+
+
+@styled
+def scaling_figure(rows: list[Row]) -> Figure:
+    """Time and memory of our step; a dashed line is proportional to the last point."""
+    figure = new_figure(height=4.2)
+    axes = figure.subplots(2, 2, sharex="col", squeeze=False)
+    sides = {"by timesteps": ("timesteps", "time steps $T$"), "by batch_size": ("batch", "batch")}
+    for column, (name, (field, label)) in enumerate(sides.items()):
+        mine = [row for row in rows if row["name"] == name and "ms" in row]
+        mine.sort(key=lambda row: row[field])
+        for line, (value, unit) in enumerate((("ms", "ms a step"), ("peak_gib", "peak GiB"))):
+            ax = axes[line, column]
+            points = [(row[field], row[value]) for row in mine if row[value] is not None]
+            ax.set_ylabel(unit)
+            if points:
+                x, y = zip(*points, strict=True)
+                proportional = [y[-1] * place / x[-1] for place in x]
+                ax.plot(x, proportional, "--", color=GREY, lw=0.8, label="proportional")
+                ax.plot(x, y, "o-", color=BLUE, label="quadspike")
+                ax.set_xscale("log", base=2)
+                ax.set_xticks(x, [str(place) for place in x])
+                ax.set_yscale("log")
+        axes[1, column].set_xlabel(label)
+    axes[0, 0].legend()
+    return figure

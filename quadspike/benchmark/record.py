@@ -1,0 +1,132 @@
+"""The figures in a file, and as tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from quadspike.atomic import write_text
+from quadspike.errors import QuadspikeError
+
+FORMAT = 1
+Row = dict[str, Any]
+_KEY = ("part", "setting", "timesteps", "batch", "precision", "name")
+
+
+class Record:
+    """Every row measured so far; a row measured again takes the place of the old one."""
+
+    def __init__(self, path: Path | None, environment: Row) -> None:
+        self.path = path
+        self.content: dict[str, Any] = {"format": FORMAT, "environments": [], "rows": []}
+        if path is not None and path.exists():
+            self.content = _read(path)
+        known: list[Row] = self.content["environments"]
+        if environment not in known:
+            known.append(environment)
+        self._environment = known.index(environment)
+
+    @property
+    def rows(self) -> list[Row]:
+        """In the order they were first measured."""
+        rows: list[Row] = self.content["rows"]
+        return rows
+
+    def add(self, row: Row) -> None:
+        """Keep a row and write the file."""
+        row = {**row, "environment": self._environment}
+        same = [index for index, old in enumerate(self.rows) if _key(old) == _key(row)]
+        if same:
+            self.rows[same[0]] = row
+        else:
+            self.rows.append(row)
+        if self.path is not None:
+            write_text(self.path, json.dumps(self.content, indent=1) + "\n")
+
+
+def _key(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(field) for field in _KEY)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        known = content["format"] == FORMAT and {"environments", "rows"} <= content.keys()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise QuadspikeError(f"{path} is no benchmark record: {error}") from None
+    if not known:
+        raise QuadspikeError(f"{path} is no benchmark record of format {FORMAT}; name another")
+    return content
+
+
+def describe(row: Row) -> str:
+    """A row in one line, for a log.
+
+    >>> describe({"part": "step", "setting": "mine", "timesteps": 2, "batch": 8, "title": "ours",
+    ...           "ms": 9.5, "peak_gib": 1.8})
+    'step: mine T=2 B=8  ours  9.500 ms  1.80 GiB'
+    """
+    where = f"{row['part']}: {row['setting']} T={row['timesteps']} B={row['batch']}"
+    words = [where, row["title"]]
+    if "error" in row:
+        return "  ".join([*words, f"failed: {row['error']}"])
+    for field, form in _SHOWN.items():
+        if row.get(field) is not None:
+            words.append(form.format(row[field]))
+    return "  ".join(words)
+
+
+_SHOWN = {
+    "ms": "{:.3f} ms",
+    "peak_gib": "{:.2f} GiB",
+    "images_per_second": "{:,.0f} images/s",
+    "tflop_s": "{:.0f} TFLOP/s",
+    "matrix_share": "{:.1%} of the matrix rate",
+    "tb_s": "{:.2f} TB/s",
+    "copy_share": "{:.1%} of the copy rate",
+    "launches": "{} launches",
+    "overhead": "{:+.1%} over its steps",
+}
+
+
+def summary_table(rows: list[Row], setting: str, timesteps: int, batch: int) -> Table:
+    """The steps of one setting beside the floor and beside SpikingJelly's best."""
+    steps = [
+        row
+        for row in rows
+        if row["part"] in ("step", "floor", "peers")
+        and (row["setting"], row["timesteps"], row["batch"]) == (setting, timesteps, batch)
+    ]
+    floor = _best(steps, "floor")
+    theirs = _best(steps, "sj-")
+    ours = _best(steps, "ours")
+    table = Table(title=f"{setting}, T = {timesteps}, batch {batch}: a training step")
+    table.add_column("")
+    for heading in ("ms", "10-90 %", "peak GiB", "over floor", "over ours", "before SpikingJelly"):
+        table.add_column(heading, justify="right")
+    for row in steps:
+        if "error" in row:
+            table.add_row(row["title"], "failed", "", "", "", "", "")
+            continue
+        table.add_row(
+            row["title"],
+            f"{row['ms']:.3f}",
+            f"{row['low']:.2f}-{row['high']:.2f}",
+            "" if row["peak_gib"] is None else f"{row['peak_gib']:.2f}",
+            _ratio(row["ms"], floor),
+            _ratio(row["ms"], ours),
+            _ratio(theirs, row["ms"]),
+        )
+    return table
+
+
+def _best(rows: list[Row], start: str) -> float | None:
+    times = [row["ms"] for row in rows if row["name"].startswith(start) and "ms" in row]
+    return min(times, default=None)
+
+
+def _ratio(above: float | None, below: float | None) -> str:
+    return "" if above is None or below is None else f"{above / below:.2f} x"

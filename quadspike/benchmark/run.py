@@ -1,0 +1,39 @@
+"""All parts in order, each row told and written as soon as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from quadspike.benchmark.epoch import epoch
+from quadspike.benchmark.inference import inference
+from quadspike.benchmark.job import Job
+from quadspike.benchmark.profile import profile
+from quadspike.benchmark.record import Record, Row
+from quadspike.benchmark.steps import ceilings, floor, own_steps, peer_steps, scaling
+from quadspike.errors import check_name
+from quadspike.training.reproducible import algorithms
+
+PARTS: dict[str, Callable[[Job], Iterator[Row]]] = {
+    "ceilings": ceilings,
+    "floor": floor,
+    "step": own_steps,
+    "profile": profile,
+    "epoch": epoch,
+    "inference": inference,
+    "scaling": scaling,
+    "peers": peer_steps,
+}
+"""What can be measured, in the order it is done: what is most likely to fail comes last."""
+
+
+def measure(job: Job, what: tuple[str, ...], record: Record, tell: Callable[[Row], None]) -> None:
+    """Measure the parts asked for."""
+    for name in what:
+        check_name("part", name, PARTS)
+    with algorithms(deterministic=False):
+        for name, part in PARTS.items():
+            if name in what:
+                for row in part(job):
+                    row = {"part": name, **row}
+                    record.add(row)
+                    tell(row)

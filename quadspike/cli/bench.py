@@ -1,0 +1,63 @@
+"""`quadspike bench`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from rich.console import Console
+from tyro.conf import Positional, arg
+
+
+def bench(
+    setting: Positional[Annotated[str, arg(metavar="SETTING")]] = "resnet19",
+    what: tuple[str, ...] = ("ceilings", "floor", "step", "profile"),
+    only: tuple[str, ...] = (),
+    timesteps: Annotated[int | None, arg(metavar="INT")] = None,
+    batch: Annotated[int | None, arg(metavar="INT")] = None,
+    precision: Annotated[str | None, arg(metavar="STR")] = None,
+    device: str = "auto",
+    out: Annotated[Path | None, arg(metavar="FILE")] = None,
+    smoke: bool = False,
+) -> None:
+    """Time training steps on random data: ours, the floor under them, and other libraries'.
+
+      quadspike bench resnet19 --out bench.json
+
+      quadspike bench resnet19 --what peers --only sj-lif-compiled loop --out bench.json
+
+      quadspike bench resnet8 --device cpu --what floor step peers
+
+    Args:
+        setting: Which network: resnet19, resnet19-wide, vggsnn, resnet34 or resnet8.
+        what: Parts: ceilings, floor, step, profile, epoch, inference, scaling, peers.
+        only: Contenders of step and peers to measure; all without it.
+        timesteps: Another number of steps than the setting's.
+        batch: Another batch than the setting's.
+        precision: fp32 or bf16, instead of the setting's.
+        device: auto, cpu, cuda or cuda:N.
+        out: A JSON file for the figures; rows measured before stay in it.
+        smoke: One quick run of everything, only to see that it works.
+    """
+    from quadspike.benchmark import Job, Record, describe, find_setting, measure, summary_table
+    from quadspike.benchmark.figure import scaling_figure
+    from quadspike.training.distributed import Workers, choose_device
+    from quadspike.training.record import environment
+
+    asked = {"timesteps": timesteps, "batch_size": batch, "precision": precision}
+    changes = {field: value for field, value in asked.items() if value is not None}
+    chosen = find_setting(setting).but(**changes)
+    place = choose_device(device, Workers())
+    record = Record(out, environment(place, 1))
+
+    def tell(row: dict[str, object]) -> None:
+        print(describe(row))
+        sys.stdout.flush()
+
+    measure(Job(chosen, place, only, smoke), what, record, tell)
+    recipe = chosen.recipe
+    Console().print(summary_table(record.rows, recipe.name, recipe.timesteps, recipe.batch_size))
+    if out is not None and "scaling" in what:
+        mine = [r for r in record.rows if r["part"] == "scaling" and r["setting"] == recipe.name]
+        scaling_figure(mine).savefig(out.with_suffix(".scaling.png"))
