@@ -206,28 +206,29 @@ def kernel_calls(kernel: Kernel, layer: Layer) -> tuple[int, list[Callable[[], A
 
 def sweep(kernel: Kernel, layer: Layer, copy: float) -> list[Timing]:
     """Every setting of a kernel's tiles, fastest first; the table is put back after."""
-    kept, programs, at_once = tiles.SETTINGS[kernel], tiles.PROGRAMS, tiles.AT_ONCE
+    kept, at_once = tiles.SETTINGS[kernel], tiles.AT_ONCE
     reduces = kernel in ("statistics", "sums")
     choices = itertools.product(
         (8, 16, 32),
         (2, 4, 8),
         (64, 256),
-        (264, 528, 1056) if reduces else (programs,),
+        (264, 396, 528, 1056) if reduces else (264,),
         (2, 4, 8) if kernel == "statistics" else (at_once,),
     )
     passes, calls = kernel_calls(kernel, layer)
     timings = []
     try:
-        for size, warps, columns, tiles.PROGRAMS, tiles.AT_ONCE in choices:
-            if columns > max(64, layer.channels):
+        for *choice, tiles.AT_ONCE in choices:
+            setting = tiles.Setting(*choice)
+            if setting.columns > max(64, layer.channels):
                 continue
-            tiles.SETTINGS[kernel] = {16: tiles.Setting(size, warps, columns)}
-            note = f"{size} bytes, {warps} warps, {columns} columns"
-            note += f", {tiles.PROGRAMS} programs" * reduces
-            note += f", {tiles.AT_ONCE} at once" * (kernel == "statistics")
+            tiles.SETTINGS[kernel] = {1: setting}
+            note = ", ".join(f"{value} {name}" for name, value in setting._asdict().items())
+            if kernel == "statistics":
+                note += f", {tiles.AT_ONCE} at once"
             timings.append(rated(kernel, layer, passes, calls, copy, note))
     finally:
-        tiles.SETTINGS[kernel], tiles.PROGRAMS, tiles.AT_ONCE = kept, programs, at_once
+        tiles.SETTINGS[kernel], tiles.AT_ONCE = kept, at_once
     return sorted(timings, key=lambda timing: timing.microseconds)
 
 

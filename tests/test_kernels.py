@@ -53,8 +53,7 @@ def test_equals_the_reference(case, device):
 @pytest.mark.parametrize(("steps", "residual"), [(2, "before"), (12, None), (17, "after")])
 def test_many_tiles_and_few_programs(layout, steps, residual, device, monkeypatch):
     """Several tiles a program, masked at every border, and time cut into chunks."""
-    monkeypatch.setattr(tiles, "PROGRAMS", 5)
-    small = {1: tiles.Setting(bytes=4, warps=1, columns=4)}
+    small = {1: tiles.Setting(bytes=4, warps=1, columns=4, programs=5)}
     monkeypatch.setattr(tiles, "SETTINGS", dict.fromkeys(tiles.SETTINGS, small))
     given = {
         "steps": steps,

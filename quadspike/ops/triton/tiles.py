@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-PROGRAMS = 528
-"""Programs of a reduction: four for each of the 132 multiprocessors of an H100 or H200."""
-
 LONGEST_CHUNK = 8
 """Steps whose membranes stay in registers; longer times are cut into chunks."""
 
@@ -22,13 +19,19 @@ class Setting(NamedTuple):
     warps: int
     columns: int
     """Channels side by side in a tile, at most."""
+    programs: int
+    """Of a reduction: as many as run at once on the 132 multiprocessors of an H100 or H200."""
 
 
 SETTINGS: dict[str, dict[int, Setting]] = {
-    "statistics": {1: Setting(16, 4, 64)},
-    "apply": {4: Setting(32, 4, 64), 8: Setting(16, 4, 64)},
-    "sums": {4: Setting(16, 4, 64), 8: Setting(8, 4, 64)},
-    "input": {4: Setting(16, 4, 64), 8: Setting(8, 4, 64)},
+    "statistics": {1: Setting(16, 4, 64, 4 * 132)},
+    "apply": {4: Setting(32, 4, 64, 4 * 132), 8: Setting(16, 4, 64, 4 * 132)},
+    "sums": {
+        2: Setting(16, 4, 64, 4 * 132),
+        4: Setting(16, 4, 64, 3 * 132),
+        8: Setting(8, 4, 64, 3 * 132),
+    },
+    "input": {4: Setting(16, 4, 64, 3 * 132), 8: Setting(8, 4, 64, 2 * 132)},
 }
 """By kernel, and by the longest chunk of steps in registers that a setting is for."""
 
@@ -77,7 +80,7 @@ def cut(
     else:
         across = channels
         blocks *= -(-space // columns)
-    programs = min(blocks, max(1, PROGRAMS // across)) if persistent else blocks
+    programs = min(blocks, max(1, setting.programs // across)) if persistent else blocks
     return Cut(Tile(height, columns, setting.warps), blocks, across, programs)
 
 
