@@ -48,6 +48,12 @@ class PerStep(BatchNorm):
         return self.scale, self.shift
 
 
+def twins(channels: int, device: str, **options: Any) -> list[Soma]:
+    """The same soma twice, by the reference and by the kernels."""
+    pair = [Soma(channels, backend=kind, **options) for kind in ("reference", "triton")]
+    return [soma.to(device) for soma in pair]
+
+
 def build(case: Case) -> Soma:
     """The soma of a case, with parameters away from their defaults."""
     channels = case["size"][1]

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+from concurrent.futures import ProcessPoolExecutor
+
 import pytest
+import torch
+import torch.multiprocessing as mp
 
 pytest.importorskip("triton")
 
-from tests.kernel_cases import AXES, check
+from quadspike import Soma
+from quadspike.call import Call
+from quadspike.ops.triton import tiles
+from tests.kernel_cases import AXES, check, draw, twins
 from tests.pairwise import pairwise
 
 CASES = pairwise(AXES)
+PLAIN = {
+    "steps": 2,
+    "surrogate": "window",
+    "norm": "batch",
+    "residual": None,
+    "layout": "channels last",
+    "dtype": torch.float32,
+    "neuron": "qif",
+    "static": False,
+}
 
 
 def name(case):
@@ -28,3 +47,110 @@ def test_the_cases_are_few_and_every_pair_of_choices_meets():
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_equals_the_reference(case, device):
     check(case, device)
+
+
+@pytest.mark.parametrize("layout", ["channels last", "contiguous"])
+@pytest.mark.parametrize(("steps", "residual"), [(2, "before"), (12, None), (17, "after")])
+def test_many_tiles_and_few_programs(layout, steps, residual, device, monkeypatch):
+    """Several tiles a program, masked at every border, and time cut into chunks."""
+    small = {1: tiles.Setting(bytes=4, warps=1, columns=4, programs=5)}
+    monkeypatch.setattr(tiles, "SETTINGS", dict.fromkeys(tiles.SETTINGS, small))
+    given = {
+        "steps": steps,
+        "residual": residual,
+        "layout": layout,
+        "size": (2, 5, 6 if steps == 2 else 3),
+    }
+    check({**PLAIN, **given, "surrogate": "sigmoid"}, device)
+
+
+def test_long_times_are_cut_into_equal_chunks():
+    cuts = {1: 1, 4: 4, 8: 8, 10: 5, 11: 11, 16: 8, 17: 1, 20: 5, 32: 8}
+    assert {steps: tiles.chunk_of(steps, whole=False) for steps in cuts} == cuts
+    assert tiles.chunk_of(32, whole=True) == 32
+
+
+def test_statistics_hold_for_means_far_beyond_the_spread(device):
+    x = torch.randn(64, 4, 5, 5) + 1000
+    exact = x.double().var((0, 2, 3))
+    _, soma = twins(4, device)
+    soma.norm.momentum = 1.0
+    soma(x.to(device), Call(4, 16))
+    torch.testing.assert_close(soma.norm.running_var.cpu().double(), exact, rtol=1e-4, atol=0)
+
+
+def test_the_same_call_gives_the_same_bits(device):
+    _, soma = twins(5, device)
+    x = torch.randn(6, 5, 7, 3, device=device)
+    results = []
+    for _ in range(2):
+        given = x.clone().requires_grad_()
+        out = soma(given, Call(3, 2))
+        results.append((out, *torch.autograd.grad(out.square().sum(), [given, soma.norm.weight])))
+    assert all(map(torch.equal, *results))
+
+
+# -- on a GPU ------------------------------------------------------------------------------
+
+
+def product():
+    """Every neuron, time, type, layout, residual, norm and kind of input with each other.
+
+    The surrogate, the size and what is learned go round; each neuron meets each surrogate at
+    each number of steps.
+    """
+    round_robin = {key: itertools.cycle(AXES[key]) for key in ("surrogate", "size")}
+    learned = itertools.cycle(["none", "none", "none", "layer", "channel"])
+    full = ("neuron", "steps", "dtype", "layout", "residual", "norm", "static")
+    choices = {key: AXES[key] for key in full}
+    choices |= {"layout": AXES["layout"][:2], "residual": AXES["residual"][:3]}
+    choices |= {"norm": AXES["norm"][:3]}
+    for values in itertools.product(*choices.values()):
+        case = dict(zip(choices, values, strict=True))
+        case |= {key: next(values) for key, values in round_robin.items()}
+        yield {**case, "learned": next(learned)}
+    for key in itertools.product(AXES["neuron"], AXES["surrogate"], AXES["steps"]):
+        yield {**PLAIN, **dict(zip(("neuron", "surrogate", "steps"), key, strict=True))}
+
+
+def attempt(case):
+    try:
+        check(case, "cuda")
+    except Exception as error:
+        return f"{name(case)}: {error}"
+    return None
+
+
+@pytest.mark.gpu
+def test_the_full_product_on_a_gpu():
+    """Compiling takes the time, so many processes share it."""
+    workers = max(1, min(12, (os.cpu_count() or 1) - 2))
+    with ProcessPoolExecutor(workers, mp_context=mp.get_context("spawn")) as pool:
+        wrong = [text for text in pool.map(attempt, product(), chunksize=8) if text]
+    assert not wrong, "\n\n".join(wrong[:5])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_training_step_replays_from_a_cuda_graph(dtype):
+    soma = Soma(64).cuda()
+    x = draw({**PLAIN, "size": (8, 64, 16), "dtype": dtype}, 16).cuda().requires_grad_()
+    weights = torch.randn_like(x)
+
+    def step():
+        soma.zero_grad(set_to_none=True)
+        out = soma(x, Call(2, 8))
+        return out, *torch.autograd.grad(out, [x, soma.norm.weight], weights)
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step()
+    with torch.no_grad():
+        x.copy_(torch.randn_like(x))
+    graph.replay()
+    for got, expected in zip(captured, step(), strict=True):
+        assert torch.equal(got, expected)

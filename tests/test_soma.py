@@ -69,7 +69,6 @@ def test_bfloat16_in_gives_bfloat16_out_with_float32_inside():
         (lambda: Soma(3, neuron="qiff"), "did you mean 'qif'"),
         (lambda: Soma(3, norm="batch"), "unknown norm"),
         (lambda: Soma(3, QIF(a=torch.full((4,), 0.2))), "4 channels"),
-        (lambda: Soma(3, backend="triton"), "no fused kernels"),
         (lambda: Soma(3, backend="tritn"), "did you mean 'triton'"),
     ],
 )

@@ -89,9 +89,7 @@ class Neuron(nn.Module):
             check_state(state, tuple(x.shape[1:]), self.name)
         steps, batch = x.shape[:2]
         flat = x.reshape(steps * batch, *x.shape[2:])
-        return ops.soma(
-            flat, self, steps=steps, batch=batch, state=state, keep_state=keep_state
-        )
+        return ops.soma(flat, self, steps=steps, batch=batch, state=state, keep_state=keep_state)
 
     def check_channels(self, channels: int | None) -> None:
         """Refuse parameters per channel that do not fit an input with `channels` channels."""

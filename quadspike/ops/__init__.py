@@ -90,7 +90,7 @@ def _obstacle(device: str, dtype: torch.dtype, neuron: type, surrogate: type) ->
         return f"they are for CUDA, not {device} (or Triton's interpreter, TRITON_INTERPRET=1)"
     if dtype not in _STORED:
         return f"{str(dtype).removeprefix('torch.')} (they store {', '.join(_STORED.values())})"
-    return equations.obstacle(neuron, surrogate)
+    return str(equations.obstacle(neuron, surrogate))
 
 
 def soma(

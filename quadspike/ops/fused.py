@@ -47,7 +47,7 @@ def soma(
     """As `reference.soma`, with a batch normalisation's statistics inside the operator."""
     if x.ndim == 1:  # no channel axis: one channel
         lone = None if state is None else State(state.u[:, None], state.o[:, None], state.step)
-        options = {"state": lone, "taps": taps, "keep_state": keep_state}
+        options: dict[str, Any] = {"state": lone, "taps": taps, "keep_state": keep_state}
         return _without_channels(soma(x[:, None], neuron, steps=steps, batch=batch, **options))
     x = layout.settle(x)
     last = layout.has_channels_last(x)
@@ -70,9 +70,7 @@ def soma(
         constants=tensors,
         numbers=numbers,
         kinds=kinds,
-        equation=equations.register(
-            type(neuron), type(neuron.surrogate), p._fields, s._fields
-        ),
+        equation=equations.register(type(neuron), type(neuron.surrogate), p._fields, s._fields),
         mode=_mode(terms, scale),
         place=place,
         steps=steps,

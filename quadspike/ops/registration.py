@@ -71,13 +71,14 @@ def gradients(a: Arguments, affine_wanted: bool, wanted: str) -> tuple[Tensor, .
     """New memory for what the backward operator returns; empty where nothing is asked for."""
     before = a.residual if a.place == "before" else None
     nothing = a.x.new_empty(0, dtype=torch.float32)
-    normed = a.scale is not None and (affine_wanted or a.mode == "batch")
+    summed = affine_wanted or a.mode == "batch"
+    like = a.scale if a.scale is not None and summed else nothing
     state = a.batch if a.initial_u is not None else 0
     return (
         layout.empty(a.x, a.x.shape[0], a.x.dtype),
         nothing if before is None else layout.empty(a.x, before.shape[0], before.dtype),
-        torch.empty_like(a.scale if normed else nothing),
-        torch.empty_like(a.scale if normed else nothing),
+        torch.empty_like(like),
+        torch.empty_like(like),
         nothing.new_empty((sum(rows_of(a, wanted)), a.x.shape[1])),
         layout.empty(a.x, state, torch.float32),
         layout.empty(a.x, state, torch.float32),
@@ -111,7 +112,8 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> 
 def _differentiate(ctx: Any, g_out: Tensor | None, g_membrane: Tensor | None, *_: Any) -> Any:
     moments, affine, *saved = ctx.saved_tensors
     fields, constants = saved[: len(ctx.plain)], saved[len(ctx.plain) :]
-    values = [plain if tensor is None else tensor for plain, tensor in zip(ctx.plain, fields)]
+    both = zip(ctx.plain, fields, strict=True)
+    values = [plain if tensor is None else tensor for plain, tensor in both]
     a = Arguments(*values)._replace(constants=list(constants), numbers=ctx.numbers)
     needs = Arguments(*ctx.needs_input_grad)
     grads: dict[str, Any] = dict.fromkeys(Arguments._fields)

@@ -55,9 +55,7 @@ def tile_of(
 
 
 @triton.jit
-def values_in(
-    block, rows, space, ROWS: tl.constexpr, COLUMNS: tl.constexpr, LAST: tl.constexpr
-):
+def values_in(block, rows, space, ROWS: tl.constexpr, COLUMNS: tl.constexpr, LAST: tl.constexpr):
     """How many places of a tile exist in each channel."""
     if LAST:
         count = tl.minimum(tl.maximum(rows - block * ROWS, 0), ROWS)

@@ -7,7 +7,7 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import triton
@@ -27,7 +27,7 @@ class Equation(NamedTuple):
     derivative: Any
 
 
-@lru_cache(maxsize=None)
+@cache
 def equation(key: str) -> Equation:
     """The compiled lines of the neuron and surrogate registered under `key`."""
     known = equations.find(key)
@@ -44,14 +44,18 @@ def equation(key: str) -> Equation:
 
 @triton.jit
 def number(condition):  # type: ignore[no-untyped-def]
-    """A comparison as 1 or 0: one instruction, where a conversion takes two."""
-    return tl.where(condition, 1.0, 0.0)
+    """A comparison as 1 or 0, in one instruction where a conversion takes two."""
+    if condition.dtype == tl.int1:
+        result = tl.where(condition, 1.0, 0.0)
+    else:
+        result = condition.to(tl.float32)
+    return result
 
 
-@lru_cache(maxsize=None)
+@cache
 def device_function(function: Callable[..., Any], fields: tuple[str, ...]) -> Any:
     """`function` for the GPU: no annotations, `p.field` as the place in a plain tuple, and
-    `comparison.to(dtype)` as `number(comparison)`."""
+    `value.to(dtype)` as `number(value)`."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -60,7 +64,7 @@ def device_function(function: Callable[..., Any], fields: tuple[str, ...]) -> An
         argument.annotation = None
     source = ast.unparse(_Places(definition.args.args[-1].arg, fields).visit(tree))
     # Triton reads a function's source through `inspect`, which asks the line cache.
-    filename = f"<{function.__module__}.{function.__qualname__} of {', '.join(fields)}>"
+    filename = f"<{function.__module__}.{function.__qualname__} {id(function)} {fields}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     scope = {**function.__globals__, "tl": tl, "number": number}
     exec(compile(source, filename, "exec"), scope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from torch import Tensor
 
@@ -39,8 +39,7 @@ def affine_of(a: Arguments, made: Tensor) -> tuple[Tensor, ...]:
     if a.mode == "none":
         return ()
     if a.mode == "given":
-        assert a.scale is not None and a.shift is not None
-        return a.scale, a.shift
+        return cast(Tensor, a.scale), cast(Tensor, a.shift)
     return made[0], made[1]
 
 

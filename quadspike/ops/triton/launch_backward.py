@@ -44,16 +44,16 @@ class Gradients(NamedTuple):
     initial_o: Tensor
 
 
-class _Slots(NamedTuple):
+class Slots(NamedTuple):
     """Where each sum per channel is kept; -1 for a gradient nobody wants."""
 
     affine: tuple[int, int]
     p: tuple[int, ...]
-    count: int
+    total: int
     each_step: bool
 
     @classmethod
-    def of(cls, a: Arguments, given: Incoming) -> _Slots:
+    def of(cls, a: Arguments, given: Incoming) -> Slots:
         wide = a.affine_steps if given.affine_wanted or a.mode == "batch" else 0
         rows = rows_of(a, given.wanted)
         firsts = accumulate(rows, initial=2 * wide)
@@ -65,22 +65,22 @@ class _Slots(NamedTuple):
 def backward(given: Incoming, a: Arguments) -> Gradients:
     """Gradients of everything, in one launch, or in two where the statistics are the batch's."""
     with torch.cuda.device_of(a.x):
-        slots = _Slots.of(a, given)
+        slots = Slots.of(a, given)
         result = Gradients(*gradients(a, given.affine_wanted, given.wanted))
         if a.mode != "batch":
-            partials = _walk(given, a, slots, result, None, sums=slots.count > 0, write=True)
+            partials = walk(given, a, slots, result, None, sums=slots.total > 0, write=True)
             _finish(given, a, slots, result, partials)
         else:
-            partials = _walk(given, a, slots, result, None, sums=True, write=False)
+            partials = walk(given, a, slots, result, None, sums=True, write=False)
             coefficients = _finish(given, a, slots, result, partials)
-            _walk(given, a, slots, result, coefficients, sums=False, write=True)
+            walk(given, a, slots, result, coefficients, sums=False, write=True)
     return result
 
 
-def _walk(
+def walk(
     given: Incoming,
     a: Arguments,
-    slots: _Slots,
+    slots: Slots,
     result: Gradients,
     coefficients: Tensor | None,
     sums: bool,
@@ -92,7 +92,7 @@ def _walk(
     cut = shape.cut("sums" if sums else "input", a.x, chunk, sums or chunk < a.steps)
     partials = scratch = None
     if sums:
-        size = (cut.programs, slots.count, shape.channels)
+        size = (cut.programs, slots.total, shape.channels)
         partials = a.x.new_empty(size, dtype=torch.float32)
     if chunk < a.steps:
         area = cut.tile.rows * cut.tile.columns
@@ -132,7 +132,7 @@ def _walk(
         P_KINDS=a.p_kinds,
         P_SLOTS=slots.p,
         S_KINDS=a.s_kinds,
-        SLOTS=slots.count if sums else 0,
+        SLOTS=slots.total if sums else 0,
         THRESHOLD=fields.index("u_th") if "u_th" in fields else -1,
         CENTERED=a.mode in ("batch", "running"),
         COEFFICIENTS=coefficients is not None,
@@ -150,14 +150,14 @@ def _walk(
 
 
 def _finish(
-    given: Incoming, a: Arguments, slots: _Slots, result: Gradients, partials: Tensor | None
+    given: Incoming, a: Arguments, slots: Slots, result: Gradients, partials: Tensor | None
 ) -> Tensor | None:
     """Gradients of scale, shift and constants from the programs' sums; x's coefficients."""
     if partials is None:
         return None
     wide = 2 * a.affine_steps if slots.affine[0] >= 0 else 0
     coefficients = None
-    if slots.count > wide:
+    if slots.total > wide:
         torch.sum(partials[:, wide:], 0, out=result.constants)
     if wide and a.mode == "given":
         scale, shift = partials[:, :wide].sum(0).chunk(2)

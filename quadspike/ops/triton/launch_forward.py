@@ -14,46 +14,49 @@ from quadspike.ops.triton.device import equation
 from quadspike.ops.triton.forward import apply_kernel, normalise_kernel, statistics_kernel
 from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
 
-_AT_ONCE = 4
-"""Tiles a program of the statistics asks for before it uses the first."""
-
 
 def forward(a: Arguments) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Output, membranes kept, moments `[4, C]`, scale and shift `[2, 1 or T, C]`."""
     with torch.cuda.device_of(a.x):
         moments, affine = _normalise(a)
-        out = layout.empty(a.x, a.steps * a.batch, a.x.dtype)
-        membrane = layout.empty(a.x, a.keep * a.batch, torch.float32)
-        shape = Shape.of(a.x, a.batch)
-        chunk = tiles.chunk_of(a.steps, whole=False)
-        cut = shape.cut("apply", a.x, chunk, persistent=False)
-        apply_kernel[(cut.blocks * cut.columns,)](
-            a.x,
-            a.residual,
-            affine_of(a, affine),
-            a.values()[0],
-            a.initial_u,
-            a.initial_o,
-            out,
-            membrane,
-            equation(a.equation),
-            *shape[:3],
-            cut.columns,
-            STEPS=a.steps,
-            CHUNK=chunk,
-            X_STEPS=a.x_steps,
-            RESIDUAL_STEPS=a.residual_steps,
-            BEFORE=a.place == "before",
-            AFFINE_KINDS=affine_kinds(a),
-            P_KINDS=a.p_kinds,
-            STATE=a.initial_u is not None,
-            KEEP=a.keep,
-            ROWS=cut.tile.rows,
-            COLUMNS=cut.tile.columns,
-            LAST=shape.last,
-            num_warps=cut.tile.warps,
-        )
+        out, membrane = apply(a, affine)
     return out, membrane, moments, affine
+
+
+def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and membranes kept, from scale and shift."""
+    out = layout.empty(a.x, a.steps * a.batch, a.x.dtype)
+    membrane = layout.empty(a.x, a.keep * a.batch, torch.float32)
+    shape = Shape.of(a.x, a.batch)
+    chunk = tiles.chunk_of(a.steps, whole=False)
+    cut = shape.cut("apply", a.x, chunk, persistent=False)
+    apply_kernel[(cut.blocks * cut.columns,)](
+        a.x,
+        a.residual,
+        affine_of(a, affine),
+        a.values()[0],
+        a.initial_u,
+        a.initial_o,
+        out,
+        membrane,
+        equation(a.equation),
+        *shape[:3],
+        cut.columns,
+        STEPS=a.steps,
+        CHUNK=chunk,
+        X_STEPS=a.x_steps,
+        RESIDUAL_STEPS=a.residual_steps,
+        BEFORE=a.place == "before",
+        AFFINE_KINDS=affine_kinds(a),
+        P_KINDS=a.p_kinds,
+        STATE=a.initial_u is not None,
+        KEEP=a.keep,
+        ROWS=cut.tile.rows,
+        COLUMNS=cut.tile.columns,
+        LAST=shape.last,
+        num_warps=cut.tile.warps,
+    )
+    return out, membrane
 
 
 def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
@@ -62,7 +65,7 @@ def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
         return a.x.new_empty(0, dtype=torch.float32), a.x.new_empty(0, dtype=torch.float32)
     assert a.scale is not None
     channels = a.x.shape[1]
-    partials = _statistics(a) if a.mode == "batch" else None
+    partials = statistics(a) if a.mode == "batch" else None
     if partials is not None and a.sync:
         partials = _of_all_workers(partials)
     moments = a.x.new_empty((4, channels), dtype=torch.float32)
@@ -91,7 +94,7 @@ def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
     return moments, affine
 
 
-def _statistics(a: Arguments) -> Tensor:
+def statistics(a: Arguments) -> Tensor:
     """Number, mean and squared deviations of every program's share, `[programs, 3, C]`."""
     shape = Shape.of(a.x, a.x.shape[0])  # time is only more samples here
     cut = shape.cut("statistics", a.x, 1, persistent=True)
@@ -106,7 +109,7 @@ def _statistics(a: Arguments) -> Tensor:
         ROWS=cut.tile.rows,
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
-        AT_ONCE=_AT_ONCE,
+        AT_ONCE=tiles.AT_ONCE,
         num_warps=cut.tile.warps,
     )
     return partials

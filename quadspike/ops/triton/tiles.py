@@ -4,19 +4,36 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-PROGRAMS = 528
-"""Programs of a reduction: four for each of the 132 multiprocessors of an H100 or H200."""
-
 LONGEST_CHUNK = 8
 """Steps whose membranes stay in registers; longer times are cut into chunks."""
 
-COLUMNS = 64
-"""Channels (or places) side by side in a tile, at most."""
+AT_ONCE = 4
+"""Tiles that a program of the statistics asks for before it uses the first."""
 
-BYTES = {"statistics": 16, "apply": 32, "sums": 16, "input": 16}
-"""Bytes of x that one thread reads at a time, by kernel: 16 are one instruction."""
 
-WARPS = {"statistics": 4, "apply": 4, "sums": 4, "input": 4}
+class Setting(NamedTuple):
+    """How a kernel cuts its work."""
+
+    bytes: int
+    """Of x, read by one thread at a time: 16 are one instruction."""
+    warps: int
+    columns: int
+    """Channels side by side in a tile, at most."""
+    programs: int
+    """Of a reduction: as many as run at once on the 132 multiprocessors of an H100 or H200."""
+
+
+SETTINGS: dict[str, dict[int, Setting]] = {
+    "statistics": {1: Setting(16, 4, 64, 4 * 132)},
+    "apply": {4: Setting(32, 4, 64, 4 * 132), 8: Setting(16, 4, 64, 4 * 132)},
+    "sums": {
+        2: Setting(16, 4, 64, 4 * 132),
+        4: Setting(16, 4, 64, 3 * 132),
+        8: Setting(8, 4, 64, 3 * 132),
+    },
+    "input": {4: Setting(16, 4, 64, 3 * 132), 8: Setting(8, 4, 64, 2 * 132)},
+}
+"""By kernel, and by the longest chunk of steps in registers that a setting is for."""
 
 
 class Tile(NamedTuple):
@@ -51,13 +68,11 @@ def cut(
     kernel: str, rows: int, channels: int, space: int, itemsize: int, chunk: int, persistent: bool
 ) -> Cut:
     """Tiles for a kernel; `persistent` ones walk over several with a fixed set of programs."""
-    warps = WARPS[kernel]
-    each = max(1, BYTES[kernel] // itemsize)
-    if chunk > 4:  # leave registers for the membranes
-        each = max(1, each // 2)
-    area = 32 * warps * each
+    settings = SETTINGS[kernel]
+    setting = settings[min((k for k in settings if k >= chunk), default=max(settings))]
+    area = 32 * setting.warps * max(1, setting.bytes // itemsize)
     width = channels if space == 1 else space
-    columns = min(_power(width), COLUMNS if space == 1 else area)
+    columns = min(_power(width), setting.columns if space == 1 else area)
     height = min(max(1, area // columns), _power(rows))
     blocks = -(-rows // height)
     if space == 1:
@@ -65,8 +80,8 @@ def cut(
     else:
         across = channels
         blocks *= -(-space // columns)
-    programs = min(blocks, max(1, PROGRAMS // across)) if persistent else blocks
-    return Cut(Tile(height, columns, warps), blocks, across, programs)
+    programs = min(blocks, max(1, setting.programs // across)) if persistent else blocks
+    return Cut(Tile(height, columns, setting.warps), blocks, across, programs)
 
 
 def _power(n: int) -> int:

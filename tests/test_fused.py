@@ -1,0 +1,268 @@
+"""The fused soma as a part of the library: memory, states, taps, torch, workers, who runs."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+import torch
+import torch.multiprocessing as mp
+from torch import nn
+from torch.utils._pytree import tree_map_only
+
+pytest.importorskip("triton")
+
+from quadspike import LIF, QIF, Network, QuadspikeError, Soma, ops
+from quadspike.call import Call
+from quadspike.deploy import stream
+from quadspike.neurons.base import Neuron
+from quadspike.norms import synchronize
+from quadspike.ops import registration
+from quadspike.taps import KINDS, Taps
+from tests.kernel_cases import twins
+
+
+@pytest.mark.parametrize(("residual", "kept"), [(None, 1), ("after", 1), ("before", 2)])
+def test_only_activations_someone_holds_anyway_are_saved(residual, kept, device):
+    _, soma = twins(3, device, residual=residual)
+    x = torch.randn(8, 3, 6, 6, device=device, requires_grad=True)
+    other = torch.randn_like(x).requires_grad_()
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t):
+        soma(x, Call(4, 2), other if residual else None)
+    large = [t.data_ptr() for t in saved if t.numel() >= x.numel()]
+    assert sorted(large) == sorted(t.data_ptr() for t in (x, other)[:kept])
+
+
+def test_other_memory_is_laid_out_first(device):
+    reference, fused = twins(4, device, residual="before")
+    x = torch.randn(5, 4, 3, 6, device=device).permute(3, 1, 2, 0)
+    residual = torch.randn(6, 4, 3, 5, device=device).contiguous(memory_format=torch.channels_last)
+    call = Call(3, 2)
+    assert torch.equal(fused(x, call, residual), reference(x, call, residual))
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (4, 3, 5, 6), (3, 2, 4, 2, 3, 2)])
+def test_neurons_of_any_rank_stream_as_they_run(shape, device):
+    neuron, x = QIF(), torch.randn(shape, device=device)
+    expected, state = neuron.run(x)
+    steps, batch = shape[:2]
+
+    def run(part, before=None):
+        flat = part.flatten(0, 1)
+        given = {"steps": len(part), "batch": batch, "state": before, "backend": "triton"}
+        return ops.soma(flat, neuron, **given)
+
+    whole = run(x)
+    assert torch.equal(whole.out.view(shape), expected)
+    torch.testing.assert_close(whole.state.u, state.u)
+    first = run(x[:1])
+    second = run(x[1:], first.state)
+    assert torch.equal(torch.cat([first.out, second.out]).view(shape), expected)
+    assert torch.equal(second.state.o, state.o)
+    assert second.state.step == steps
+
+
+def test_gradients_pass_through_a_state(device):
+    neuron, x = LIF(surrogate="arctan"), torch.randn(4, 3, 5, device=device)
+    grads = []
+    for backend in ("reference", "triton"):
+        given = x.clone().requires_grad_()
+        options = {"steps": 2, "batch": 3, "backend": backend}
+        first = ops.soma(given[:2].flatten(0, 1), neuron, **options)
+        second = ops.soma(given[2:].flatten(0, 1), neuron, state=first.state, **options)
+        grads += torch.autograd.grad((second.out * torch.arange(5, device=device)).sum(), given)
+    assert grads[0][:2].any()
+    torch.testing.assert_close(*grads)
+
+
+def test_a_network_streams_as_it_runs(device):
+    thresholds = torch.linspace(0.4, 0.7, 12).view(3, 4)
+    layers = [
+        nn.Linear(5, 4),
+        Soma(4, backend="triton"),
+        nn.Linear(4, 4),
+        Soma(4, QIF(u_th=thresholds.clamp(min=0.5)), norm=None, backend="triton"),
+        nn.Linear(4, 2),
+    ]
+    net = Network(*layers, timesteps=3).to(device).eval()
+    frames = torch.randn(3, 6, 5, device=device)
+    live = stream(net)
+    with torch.no_grad():
+        torch.testing.assert_close(torch.stack([live(frame) for frame in frames]), net(frames))
+    with pytest.raises(QuadspikeError, match="step 4"):
+        live(frames[0])
+
+
+def test_taps_see_what_they_see_in_the_reference(device):
+    seen, grads = [], []
+    x = torch.randn(12, 3, 4, 4, device=device)
+    for soma in twins(3, device, neuron=QIF(surrogate="triangle")):
+        given = x.clone().requires_grad_()
+        call = Call(3, 4, taps=Taps(tuple(set(KINDS) - {"output"})))
+        out = soma(given, call)
+        seen.append(call.seen["Soma"])
+        loss = out.sum() + (seen[-1]["mean"] * torch.arange(3, device=device)).sum()
+        loss = loss + seen[-1]["rate"].square().sum()
+        grads += torch.autograd.grad(loss, given)
+    assert set(seen[0]) == set(seen[1])
+    for kind in seen[0]:
+        torch.testing.assert_close(seen[1][kind], seen[0][kind])
+    torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_membrane_that_is_no_number_stays_visible(value, device):
+    x = torch.zeros(2, 4, device=device)
+    x[0, 1] = value
+    result = ops.soma(x, QIF(), steps=2, batch=1, backend="triton", keep_state=False)
+    assert result.out.isnan().tolist() == [[False, True, False, False]] * 2
+    assert result.state is None
+
+
+# -- what torch makes of the operators ---------------------------------------------------
+
+
+def arguments(device, **changes):
+    """What `quadspike::soma` is given by a small soma."""
+    given = []
+
+    def spy(*args):
+        given.append(args)
+        return registration.soma(*args)
+
+    case = {"residual": None, "learned": None, "keep": False, **changes}
+    options = {"a": nn.Parameter(torch.full((3,), 0.25))} if case["learned"] else {}
+    soma = Soma(3, QIF(**options), norm=case["norm"], residual=case["residual"], backend="triton")
+    x = torch.randn(4, 3, 2, 2, device=device).requires_grad_()
+    residual = torch.randn_like(x).requires_grad_() if case["residual"] else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("quadspike.ops.fused.soma_operator", spy)
+        taps = Taps(("membrane",)) if case["keep"] else None
+        soma.to(device)(x, Call(2, 2, taps=taps), residual)
+    return given[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"norm": "tdbn"},
+        {"norm": None, "learned": True},
+        {"norm": "tdbn", "residual": "before", "keep": True},
+    ],
+)
+def test_the_operators_are_what_torch_expects(changes, device):
+    args = arguments(device, **changes)
+    torch.library.opcheck(registration.soma, args)
+    out, _, moments, affine = registration.soma(*args)
+    incoming = (torch.randn_like(out), None, moments, affine, True, "1" + "0" * 4)
+    wanted = incoming if changes.get("learned") else (*incoming[:5], "0" * 5)
+    given = tree_map_only(torch.Tensor, torch.Tensor.detach, (*wanted, *args))
+    checks = ("test_schema", "test_faketensor")
+    torch.library.opcheck(registration.soma_backward, given, test_utils=checks)
+
+
+def test_compiles_whole_with_the_same_gradients(device):
+    x = torch.randn(6, 3, 4, 4, device=device)
+    results = []
+    for wrap in (lambda f: f, lambda f: torch.compile(f, backend="aot_eager", fullgraph=True)):
+        torch.manual_seed(1)
+        soma = Soma(3, QIF(a=nn.Parameter(torch.tensor(0.25))), backend="triton").to(device)
+        given = x.clone().requires_grad_()
+        out = wrap(lambda t, soma=soma: soma(t, Call(3, 2)))(given)
+        out.square().sum().backward()
+        results.append((out, given.grad, soma.neuron.a.grad, soma.norm.running_var))
+    for got, expected in zip(*results, strict=True):
+        torch.testing.assert_close(got, expected)
+
+
+# -- who runs ------------------------------------------------------------------------------
+
+
+def test_explain_tells_the_truth():
+    soma = Soma(3)
+    assert soma.explain() == ("reference", "tensors on the CPU")
+    assert soma.explain("cuda").backend == "triton"
+    assert soma.explain("cuda", torch.float64).backend == "reference"
+    assert "float64" in soma.explain("cuda", torch.float64).reason
+    assert "float64" in soma.double().explain("cuda").reason
+    assert Soma(3, backend="reference").explain("cuda") == ("reference", "asked for")
+
+
+def test_a_neuron_without_partials_runs_on_the_reference():
+    class Plain(Neuron):
+        name = "plain"
+        advance = staticmethod(LIF.advance)
+
+    neuron = Plain()
+    neuron.surrogate = LIF().surrogate
+    choice = ops.choose("auto", neuron, torch.device("cuda"), torch.float32)
+    assert choice.backend == "reference"
+    assert "advance_partials" in choice.reason
+
+
+@pytest.mark.parametrize(
+    ("dtype", "interpreter", "message"),
+    [(torch.float64, "1", "float64"), (torch.float32, "0", "for CUDA, not cpu")],
+)
+def test_kernels_that_cannot_run_are_refused_when_asked_for(
+    dtype, interpreter, message, monkeypatch
+):
+    monkeypatch.setenv("TRITON_INTERPRET", interpreter)
+    with pytest.raises(QuadspikeError, match=message):
+        Soma(3, backend="triton")(torch.zeros(2, 2, 3, dtype=dtype))
+
+
+def test_without_triton_the_reason_says_so(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "not installed" in Soma(3).explain("cuda").reason
+
+
+# -- across workers ------------------------------------------------------------------------
+
+
+def _worker(rank, port, x, weights, queue):
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
+    )
+    soma = synchronize(Soma(3, QIF(surrogate="arctan"), backend="triton"))
+    mine = slice(0, 5) if rank == 0 else slice(5, 8)  # unequal shares
+    part = x[:, mine].clone().requires_grad_()
+    out = soma(part)
+    (out * weights[:, mine]).sum().backward()
+    norm = soma.norm
+    results = (out.detach(), part.grad, norm.weight.grad, norm.bias.grad, norm.running_var)
+    queue.put((rank, *(value.numpy() for value in results)))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="its workers use the interpreter")
+def test_synchronised_workers_equal_one_process():
+    x, weights = torch.randn(2, 8, 3, 4, 4) * 2 + 5, torch.randn(2, 8, 3, 4, 4)
+    alone = Soma(3, QIF(surrogate="arctan"), backend="reference")
+    whole = x.clone().requires_grad_()
+    out = alone(whole)
+    (out * weights).sum().backward()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    context = mp.get_context("spawn")
+    queue = context.SimpleQueue()
+    workers = [
+        context.Process(target=_worker, args=(rank, port, x, weights, queue)) for rank in range(2)
+    ]
+    for worker in workers:
+        worker.start()
+    parts = {rank: [*map(torch.tensor, rest)] for rank, *rest in (queue.get(), queue.get())}
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    assert torch.equal(torch.cat([parts[0][0], parts[1][0]], 1), out)
+    joined = torch.cat([parts[0][1], parts[1][1]], 1)
+    torch.testing.assert_close(joined, whole.grad, rtol=1e-4, atol=1e-5)
+    for place, expected in ((2, alone.norm.weight.grad), (3, alone.norm.bias.grad)):
+        torch.testing.assert_close(
+            parts[0][place] + parts[1][place], expected, rtol=1e-4, atol=1e-4
+        )
+    torch.testing.assert_close(parts[1][4], alone.norm.running_var)
