@@ -123,6 +123,7 @@ def backward_kernel(
             u = tl.zeros([ROWS, COLUMNS], tl.float32)
             o = tl.zeros([ROWS, COLUMNS], tl.float32)
         if CHUNKS > 1:
+            tl.debug_barrier()  # the last block's corner has been read
             for chunk in range(CHUNKS):
                 tl.store(scratch + chunk * (2 * ROWS * COLUMNS) + corner, u)
                 tl.store(scratch + (2 * chunk + 1) * (ROWS * COLUMNS) + corner, o)
