@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +23,7 @@ class Known(NamedTuple):
 
 
 _known: dict[str, Known] = {}
+_names: dict[Known, str] = {}
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -30,12 +32,12 @@ def register(
 ) -> str:
     """The name of this pair; the same pair has the same name for the whole process."""
     entry = Known(neuron, surrogate, neuron_fields, surrogate_fields)
-    base = f"{neuron.__module__}.{neuron.__qualname__}/{surrogate.__qualname__}"
-    # Classes of one name, as a notebook makes them when a cell runs again, are told apart.
-    for name in [base, *(f"{base}#{i}" for i in range(2, len(_known) + 3))]:
-        if _known.setdefault(name, entry) == entry:
-            return name
-    raise AssertionError("more names than entries")
+    if entry not in _names:
+        name = f"{neuron.__module__}.{neuron.__qualname__}/{surrogate.__qualname__}"
+        # Classes of one name, as a notebook makes them when a cell runs again, are told apart.
+        name = f"{name}#{len(_known)}" if name in _known else name
+        _known[name], _names[entry] = entry, name
+    return _names[entry]
 
 
 def find(name: str) -> Known:
@@ -48,6 +50,11 @@ def find(name: str) -> Known:
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def obstacle(neuron: type, surrogate: type) -> str:
     """Why the kernels cannot run a neuron with a surrogate; empty if they can."""
+    return _obstacle(neuron, surrogate)
+
+
+@cache
+def _obstacle(neuron: type, surrogate: type) -> str:
     for owner, name in [*((neuron, name) for name in _METHODS), (surrogate, "derivative")]:
         try:
             inspect.getsource(getattr(owner, name))

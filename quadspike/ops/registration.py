@@ -122,6 +122,8 @@ def _differentiate(ctx: Any, g_out: Tensor | None, g_membrane: Tensor | None, *_
         return tuple(grads.values())
     if g_out is None:
         g_out = layout.empty(a.x, a.steps * a.batch, a.x.dtype).zero_()
+    # Once, for both: a residual after the neuron passes the same gradient on.
+    g_out = layout.settle(g_out, layout.has_channels_last(a.x))
     flags = iter(needs.constants)
     wanted = "".join("01"[bool(kind and next(flags))] for kind in a.p_kinds)
     affine_wanted = bool(needs.scale or needs.shift)

@@ -83,6 +83,7 @@ def backward_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     LAST: tl.constexpr,
+    STAGES: tl.constexpr,
 ):
     """Sums of gradients per channel (`SUM`), gradients of the inputs (`WRITE`), or both.
 
@@ -114,7 +115,7 @@ def backward_kernel(
     # A program's own corner of the scratch memory: u and o where each chunk begins.
     corner = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     corner += program * (2 * CHUNKS * ROWS * COLUMNS)
-    for block in range(program // columns, blocks, programs):
+    for block in tl.range(program // columns, blocks, programs, num_stages=STAGES):
         begin, offsets, inside = tile_of(block, column, rows, channels, space, ROWS, COLUMNS, LAST)
         if STATE:
             u = tl.load(initial_u + begin + offsets, mask=inside, other=0.0)
@@ -123,6 +124,7 @@ def backward_kernel(
             u = tl.zeros([ROWS, COLUMNS], tl.float32)
             o = tl.zeros([ROWS, COLUMNS], tl.float32)
         if CHUNKS > 1:
+            tl.debug_barrier()  # the last block's corner has been read
             for chunk in range(CHUNKS):
                 tl.store(scratch + chunk * (2 * ROWS * COLUMNS) + corner, u)
                 tl.store(scratch + (2 * chunk + 1) * (ROWS * COLUMNS) + corner, o)

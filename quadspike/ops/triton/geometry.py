@@ -29,9 +29,9 @@ class Shape(NamedTuple):
             return cls(samples * places, channels, 1, True)
         return cls(samples, channels, places, False)
 
-    def cut(self, kernel: str, x: Tensor, chunk: int, persistent: bool) -> tiles.Cut:
+    def cut(self, kernel: str, x: Tensor, held: int, persistent: bool) -> tiles.Cut:
         """The tiles of a kernel that reads `x`."""
-        return tiles.cut(kernel, *self[:3], x.element_size(), chunk, persistent)
+        return tiles.cut(kernel, *self[:3], x.element_size(), held, persistent)
 
 
 def affine_of(a: Arguments, made: Tensor) -> tuple[Tensor, ...]:

@@ -89,7 +89,8 @@ def walk(
     """One pass over the activations, which fills `result`, returns sums, or both."""
     shape = Shape.of(a.x, a.batch)
     chunk = tiles.chunk_of(a.steps, whole=sums and slots.each_step)
-    cut = shape.cut("sums" if sums else "input", a.x, chunk, sums or chunk < a.steps)
+    held = chunk * (3 if a.place == "before" and a.residual is not None else 2)
+    cut = shape.cut("sums" if sums else "input", a.x, held, sums or chunk < a.steps)
     partials = scratch = None
     if sums:
         size = (cut.programs, slots.total, shape.channels)
@@ -144,6 +145,7 @@ def walk(
         ROWS=cut.tile.rows,
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
+        STAGES=tiles.STAGES,
         num_warps=cut.tile.warps,
     )
     return partials

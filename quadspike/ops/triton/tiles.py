@@ -7,7 +7,8 @@ from typing import NamedTuple
 LONGEST_CHUNK = 8
 """Steps whose membranes stay in registers; longer times are cut into chunks."""
 
-AT_ONCE = 4
+STAGES = 1
+AT_ONCE = 8
 """Tiles that a program of the statistics asks for before it uses the first."""
 
 
@@ -24,16 +25,21 @@ class Setting(NamedTuple):
 
 
 SETTINGS: dict[str, dict[int, Setting]] = {
-    "statistics": {1: Setting(16, 4, 64, 4 * 132)},
-    "apply": {4: Setting(32, 4, 64, 4 * 132), 8: Setting(16, 4, 64, 4 * 132)},
+    "statistics": {1: Setting(8, 4, 64, 8 * 132)},
+    "apply": {1: Setting(16, 4, 256, 4 * 132)},
     "sums": {
-        2: Setting(16, 4, 64, 4 * 132),
-        4: Setting(16, 4, 64, 3 * 132),
-        8: Setting(8, 4, 64, 3 * 132),
+        6: Setting(8, 4, 64, 8 * 132),
+        8: Setting(16, 4, 64, 4 * 132),
+        12: Setting(16, 4, 64, 3 * 132),
+        24: Setting(8, 4, 64, 3 * 132),
     },
-    "input": {4: Setting(16, 4, 64, 3 * 132), 8: Setting(8, 4, 64, 2 * 132)},
+    "input": {
+        6: Setting(16, 4, 64, 3 * 132),
+        8: Setting(8, 4, 256, 3 * 132),
+        24: Setting(8, 4, 64, 2 * 132),
+    },
 }
-"""By kernel, and by the longest chunk of steps in registers that a setting is for."""
+"""By kernel, and by the number of tiles read at once up to which a setting is for."""
 
 
 class Tile(NamedTuple):
@@ -65,11 +71,14 @@ def chunk_of(steps: int, whole: bool) -> int:
 
 
 def cut(
-    kernel: str, rows: int, channels: int, space: int, itemsize: int, chunk: int, persistent: bool
+    kernel: str, rows: int, channels: int, space: int, itemsize: int, held: int, persistent: bool
 ) -> Cut:
-    """Tiles for a kernel; `persistent` ones walk over several with a fixed set of programs."""
+    """Tiles for a kernel that holds `held` of them at once.
+
+    `persistent` ones walk over several with a fixed set of programs.
+    """
     settings = SETTINGS[kernel]
-    setting = settings[min((k for k in settings if k >= chunk), default=max(settings))]
+    setting = settings[min((k for k in settings if k >= held), default=max(settings))]
     area = 32 * setting.warps * max(1, setting.bytes // itemsize)
     width = channels if space == 1 else space
     columns = min(_power(width), setting.columns if space == 1 else area)
