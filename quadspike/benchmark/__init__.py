@@ -1,7 +1,7 @@
 """How fast a training step is: ours, its floor, and what others make of the same network."""
 
 from quadspike.benchmark.job import Job
-from quadspike.benchmark.record import Record, describe, summary_table
+from quadspike.benchmark.record import Record, describe
 from quadspike.benchmark.run import PARTS, measure
 from quadspike.benchmark.setting import SETTINGS, Setting, find_setting
 
@@ -14,5 +14,4 @@ __all__ = [
     "describe",
     "find_setting",
     "measure",
-    "summary_table",
 ]

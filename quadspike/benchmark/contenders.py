@@ -48,10 +48,21 @@ def _own_captured(setting: Setting, device: torch.device) -> Work:
     return partial(CapturedStep(own_step(setting, device)), *setting.batch(device))
 
 
+def _with_lif(make: Callable[[Setting, torch.device], Work]) -> Callable[..., Work]:
+    return lambda setting, device: make(setting.but(neuron="lif"), device)
+
+
 OWN: dict[str, Contender] = {
     "ours": Contender("quadspike, one CUDA graph", _own_captured, needs_gpu=True),
     "ours-eager": Contender("quadspike, eager", _own_eager),
+    "lif": Contender("quadspike LIF, one CUDA graph", _with_lif(_own_captured), needs_gpu=True),
+    "lif-eager": Contender("quadspike LIF, eager", _with_lif(_own_eager)),
 }
+
+
+def best_own(device: torch.device) -> Contender:
+    """Our step as `train` runs it there."""
+    return OWN["ours" if device.type == "cuda" else "ours-eager"]
 
 
 @dataclass(frozen=True)
@@ -75,10 +86,7 @@ class Peer:
             torch.compiler.reset()
             torch._dynamo.config.recompile_limit = 32  # one compilation a shape of activations
             self._compile(step)
-        if not self.captured:
-            return step
-        step()  # compiles outside of the capture
-        return Captured(step)
+        return Captured(step) if self.captured else step
 
     def _compile(self, step: PeerStep) -> None:
         if self.compiled == "network":

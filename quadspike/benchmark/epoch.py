@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from quadspike.benchmark.contenders import OWN
+from quadspike.benchmark.contenders import best_own
 from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
 from quadspike.benchmark.steps import time_step
@@ -46,8 +46,7 @@ def epoch(job: Job) -> Iterator[Row]:
 
 
 def _epoch(job: Job) -> Row:
-    best = "ours" if job.device.type == "cuda" else "ours-eager"
-    step = time_step(job, OWN[best])
+    step = time_step(job, best_own(job.device))
     watch = _Watch()
     recipe = job.setting.recipe.but(epochs=_EPOCHS)
     images = 5 * recipe.batch_size if job.smoke else IMAGES

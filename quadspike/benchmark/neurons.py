@@ -43,8 +43,7 @@ class LoopNeuron(nn.Module):
         self.low, self.high = neuron.surrogate.reach(neuron)
 
     def forward(self, x: Tensor) -> Tensor:
-        # split and cat keep channels last, forward and backward, which unbind and stack do not.
-        currents = x.flatten(0, 1).split(x.shape[1])
+        currents = _steps(x)
         u = o = torch.zeros_like(currents[0])
         spikes = []
         for current in currents:
@@ -52,6 +51,15 @@ class LoopNeuron(nn.Module):
             o = Fire.apply(u - self.p.u_th, self.low, self.high)
             spikes.append(o)
         return torch.cat(spikes).view(x.shape)
+
+
+def _steps(x: Tensor) -> tuple[Tensor, ...]:
+    """The current of each step; the same tensor for all where one is shown again and again."""
+    if x.stride(0) == 0:
+        return (x[0],) * len(x)
+    # Keeps channels last, forward and backward, which unbind would not.
+    parts: tuple[Tensor, ...] = x.flatten(0, 1).split(x.shape[1])
+    return parts
 
 
 def spikingjelly_node(neuron: Neuron) -> nn.Module:
@@ -116,7 +124,7 @@ class SnnTorchNeuron(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         membrane = self.leaky.init_leaky()
         spikes = []
-        for current in x.flatten(0, 1).split(x.shape[1]):
+        for current in _steps(x):
             spike, membrane = self.leaky(current, membrane)
             spikes.append(spike)
         return torch.cat(spikes).view(x.shape)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd.profiler_util import FunctionEventAvg
 from torch.profiler import ProfilerActivity
 
-from quadspike.benchmark.contenders import OWN
+from quadspike.benchmark.contenders import best_own
 from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
 from quadspike.benchmark.timing import Work, copy_rate, wait
@@ -36,14 +36,14 @@ _REPLAYS = 5
 def profile(job: Job) -> Iterator[Row]:
     """One row a group of kernels, the largest kernels in it, and what the somas move."""
     kernels: list[Kernel] = []
-    best = "ours" if job.device.type == "cuda" else "ours-eager"
+    own = best_own(job.device)
 
     def collect() -> Row:
-        kernels.extend(_kernels(job, OWN[best].make(job.setting, job.device)))
+        kernels.extend(_kernels(job, own.make(job.setting, job.device)))
         total = sum(kernel.ms for kernel in kernels)
         return {"ms": total, "launches": sum(kernel.launches for kernel in kernels)}
 
-    yield attempt(job, "all kernels", f"{OWN[best].title}: all kernels", collect)
+    yield attempt(job, "all kernels", f"{own.title}: all kernels", collect)
     for group in (*(name for name, _ in GROUPS), OTHER):
         mine = [kernel for kernel in kernels if kernel.group == group]
         row = {
@@ -104,7 +104,8 @@ def _microseconds(event: FunctionEventAvg, on_gpu: bool) -> float:
     """Its own time on the device; spans that only mark others have none."""
     if not on_gpu:
         return float(event.self_cpu_time_total)
-    kernel = event.device_type.name == "CUDA" and not event.is_user_annotation
+    annotation = getattr(event, "is_user_annotation", False)  # not in every torch
+    kernel = event.device_type.name == "CUDA" and not annotation
     return float(event.self_device_time_total) if kernel else 0.0
 
 

@@ -134,4 +134,4 @@ def _norm(norm: BatchNorm, flat: bool) -> nn.Module:
     with torch.no_grad():
         twin.weight.copy_(norm.weight * norm.gain)
         twin.bias.copy_(norm.bias)
-    return twin.to(norm.weight.device)
+    return twin.to(norm.weight)

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.table import Table
 
 from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
+from quadspike.training.recipe import Recipe
+from quadspike.training.record import environment
 
 FORMAT = 1
 Row = dict[str, Any]
 _KEY = ("part", "setting", "timesteps", "batch", "precision", "name")
+
+
+def surroundings(device: torch.device) -> Row:
+    """The device and the versions of everything that takes part."""
+    found: dict[str, str | None] = dict.fromkeys(("spikingjelly", "snntorch"))
+    for package in found:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return {**environment(device, 1), "cudnn": torch.backends.cudnn.version(), **found}
 
 
 class Record:
@@ -92,20 +106,27 @@ _SHOWN = {
 }
 
 
-def summary_table(rows: list[Row], setting: str, timesteps: int, batch: int) -> Table:
+def summary_table(rows: list[Row], recipe: Recipe) -> Table:
     """The steps of one setting beside the floor and beside SpikingJelly's best."""
+    wanted = {
+        "setting": recipe.name,
+        "timesteps": recipe.timesteps,
+        "batch": recipe.batch_size,
+        "precision": recipe.precision,
+    }
     steps = [
         row
         for row in rows
         if row["part"] in ("step", "floor", "peers")
-        and (row["setting"], row["timesteps"], row["batch"]) == (setting, timesteps, batch)
+        and all(row[field] == value for field, value in wanted.items())
     ]
     floor = _best(steps, "floor")
     theirs = _best(steps, "sj-")
     ours = _best(steps, "ours")
-    table = Table(title=f"{setting}, T = {timesteps}, batch {batch}: a training step")
+    place = f"{recipe.name}, T = {recipe.timesteps}, batch {recipe.batch_size}"
+    table = Table(title=f"{place}, {recipe.precision}: a training step")
     table.add_column("")
-    for heading in ("ms", "10-90 %", "peak GiB", "over floor", "over ours", "before SpikingJelly"):
+    for heading in ("ms", "10-90 %", "peak GiB", "over floor", "over ours", "SpikingJelly's best"):
         table.add_column(heading, justify="right")
     for row in steps:
         if "error" in row:

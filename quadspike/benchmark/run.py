@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from quadspike.benchmark.contenders import OWN, PEERS
 from quadspike.benchmark.epoch import epoch
 from quadspike.benchmark.inference import inference
 from quadspike.benchmark.job import Job
@@ -30,6 +31,8 @@ def measure(job: Job, what: tuple[str, ...], record: Record, tell: Callable[[Row
     """Measure the parts asked for."""
     for name in what:
         check_name("part", name, PARTS)
+    for name in job.only:
+        check_name("contender", name, (*OWN, *PEERS))
     with algorithms(deterministic=False):
         for name, part in PARTS.items():
             if name in what:

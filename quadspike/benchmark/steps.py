@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
-from quadspike.benchmark.contenders import OWN, PEERS, Contender
+from quadspike.benchmark.contenders import OWN, PEERS, Contender, best_own
 from quadspike.benchmark.floor import DTYPES, Floor
 from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
@@ -70,7 +70,7 @@ def _floor(job: Job) -> Row:
 
 def scaling(job: Job) -> Iterator[Row]:
     """Our step at other numbers of steps, and at other batches."""
-    best = "ours" if job.device.type == "cuda" else "ours-eager"
+    own = best_own(job.device)
     values: dict[str, tuple[int, ...]] = {
         "timesteps": (1, 2, 4, 8, 16),
         "batch_size": (32, 64, 128, 256, 512),
@@ -83,8 +83,8 @@ def scaling(job: Job) -> Iterator[Row]:
             yield attempt(
                 job,
                 f"by {field}",
-                OWN[best].title,
-                lambda: time_step(job, OWN[best], setting),  # noqa: B023
+                own.title,
+                lambda: time_step(job, own, setting),  # noqa: B023
                 timesteps=setting.recipe.timesteps,
                 batch=setting.recipe.batch_size,
             )

@@ -41,6 +41,8 @@ class Timing:
 
 def timed(work: Work, device: torch.device, effort: Effort) -> Timing:
     """Time `work`: by events on a GPU, by the clock on a CPU."""
+    work()  # compiles and captures, in which time a GPU falls asleep
+    wait(device)
     begin = time.perf_counter()
     warm = 0
     while warm < effort.warm_runs or time.perf_counter() - begin < effort.warm_seconds:

@@ -10,6 +10,7 @@ import tyro
 from tyro.conf import FlagCreatePairsOff
 
 from quadspike.cli import data
+from quadspike.cli.bench import bench
 from quadspike.cli.energy import energy
 from quadspike.cli.evaluate import evaluate
 from quadspike.cli.figures import figures
@@ -26,6 +27,7 @@ COMMANDS: Commands = {
     "recipes": recipes,
     "evaluate": evaluate,
     "report": report,
+    "bench": bench,
     "energy": energy,
     "figures": figures,
     "models": models,

@@ -40,24 +40,25 @@ def bench(
         out: A JSON file for the figures; rows measured before stay in it.
         smoke: One quick run of everything, only to see that it works.
     """
-    from quadspike.benchmark import Job, Record, describe, find_setting, measure, summary_table
-    from quadspike.benchmark.figure import scaling_figure
+    from quadspike.benchmark import Job, Record, describe, find_setting, measure
+    from quadspike.benchmark.record import summary_table, surroundings
     from quadspike.training.distributed import Workers, choose_device
-    from quadspike.training.record import environment
 
     asked = {"timesteps": timesteps, "batch_size": batch, "precision": precision}
     changes = {field: value for field, value in asked.items() if value is not None}
     chosen = find_setting(setting).but(**changes)
     place = choose_device(device, Workers())
-    record = Record(out, environment(place, 1))
+    record = Record(out, surroundings(place))
 
     def tell(row: dict[str, object]) -> None:
         print(describe(row))
         sys.stdout.flush()
 
     measure(Job(chosen, place, only, smoke), what, record, tell)
-    recipe = chosen.recipe
-    Console().print(summary_table(record.rows, recipe.name, recipe.timesteps, recipe.batch_size))
+    wide = Console(width=max(Console().width, 120))
+    wide.print(summary_table(record.rows, chosen.recipe))
     if out is not None and "scaling" in what:
-        mine = [r for r in record.rows if r["part"] == "scaling" and r["setting"] == recipe.name]
+        from quadspike.benchmark.figure import scaling_figure
+
+        mine = [r for r in record.rows if r["part"] == "scaling" and r["setting"] == setting]
         scaling_figure(mine).savefig(out.with_suffix(".scaling.png"))

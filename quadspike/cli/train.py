@@ -15,11 +15,12 @@ from quadspike.cli.display import Display, duration
 from quadspike.cli.recipes import recipes
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
-from quadspike.training.distributed import asked_workers, choose_device
+from quadspike.training.distributed import asked_workers, choose_device, would_restart
 from quadspike.training.loop import train as run
 from quadspike.training.plan import estimate
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import device_name
+from quadspike.training.stop import OUT_OF_TIME
 
 Place = Annotated[Path | None, arg(metavar="PATH")]
 
@@ -86,7 +87,7 @@ def _train(recipe: Recipe, options: Options) -> None:
         result = run(recipe, **asdict(options), observers=[display])
     finally:
         display.close()
-    if result.exit_code:
+    if result.exit_code and not (result.exit_code == OUT_OF_TIME and would_restart()):
         raise SystemExit(result.exit_code)
 
 

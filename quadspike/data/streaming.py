@@ -89,7 +89,7 @@ class StreamingLoader:
             num_workers=self._workers,
             persistent_workers=self._workers > 0,
             pin_memory=self.device.type == "cuda",
-            worker_init_fn=_leave_interrupts_to_the_parent,
+            worker_init_fn=_leave_signals_to_the_parent,
             generator=torch.Generator(),  # or each epoch would advance torch's own
         )
 
@@ -168,6 +168,8 @@ def _bounds(dataset: ImageFiles, batch_size: int, world: int, drop_last: bool) -
     return bounds
 
 
-def _leave_interrupts_to_the_parent(worker: int) -> None:
-    # Ctrl-C reaches every process of the terminal; one traceback is enough.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _leave_signals_to_the_parent(worker: int) -> None:
+    # Ctrl-C reaches every process of the terminal, and `torchrun` and batch systems tell every
+    # process to end: the parent decides, and may want a few batches more.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)

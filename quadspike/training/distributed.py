@@ -84,6 +84,11 @@ def restarted() -> bool:
     return _restarts() > 0
 
 
+def would_restart() -> bool:
+    """Whether `torchrun` would start the workers anew if they ended with another code than 0."""
+    return _restarts() < int(os.environ.get("TORCHELASTIC_MAX_RESTARTS", "0"))
+
+
 def _restarts() -> int:
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
@@ -109,9 +114,17 @@ def joined(workers: Workers, device: torch.device) -> Iterator[None]:
     limit = timedelta(minutes=30)
     store, rank, world = next(rendezvous("env://", timeout=limit))
     # torchrun keeps its store when it starts workers anew, and with it the addresses of the lost.
-    fresh = dist.PrefixStore(f"start {_restarts()} of {world}", store)
+    name = f"start {_restarts()} of {world}"
+    fresh = dist.PrefixStore(name, store)  # type: ignore[attr-defined]
     dist.init_process_group(backend, store=fresh, rank=rank, world_size=world, timeout=limit)
+    _groups.append(dist.group.WORLD)
     try:
         yield
     finally:
         dist.destroy_process_group()
+
+
+_groups: list[object] = []
+"""Kept to the end of the process: if DistributedDataParallel is the last to let go of its group,
+Python waits for the group's thread, and that thread may just wait for Python.
+"""
