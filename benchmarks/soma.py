@@ -29,6 +29,7 @@ import triton
 from torch import Tensor
 
 from quadspike import QIF
+from quadspike.benchmark.timing import Effort, copy_rate
 from quadspike.norms import TDBatchNorm
 from quadspike.ops import equations, registration
 from quadspike.ops.signature import Arguments
@@ -74,13 +75,6 @@ def microseconds(calls: list[Callable[[], Any]], replays: int = 20) -> float:
     torch.cuda.synchronize()
     times = sorted(a.elapsed_time(b) for a, b in itertools.pairwise(marks))
     return 1e3 * times[len(times) // 2] / len(calls)
-
-
-def copy_rate() -> float:
-    """Bytes read and written a second by a plain copy of 1 GiB."""
-    source = torch.empty(2**29, dtype=torch.bfloat16, device="cuda")
-    target = torch.empty_like(source)
-    return 4 * source.numel() / (1e-6 * microseconds([lambda: target.copy_(source)] * 2))
 
 
 @dataclass(frozen=True)
@@ -274,7 +268,7 @@ def main() -> None:
     parser.add_argument("--best", type=int, default=5, help="settings of a sweep to print")
     parser.add_argument("--out", type=Path, help="a file for the numbers")
     options = parser.parse_args()
-    copy = copy_rate()
+    copy = 1e12 * copy_rate(torch.device("cuda"), Effort())
     print(f"{torch.cuda.get_device_name()}: a copy moves {copy / 1e12:.2f} TB/s")
     timings: list[Timing] = []
     for steps, (channels, side) in itertools.product(options.steps, LAYERS):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import torch
 import torch.distributed as dist
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quadspike import ops
@@ -90,10 +91,27 @@ class BatchNorm(nn.Module):
         self._check(x)
         lead = x.shape[:2] if x.ndim % 2 else x.shape[:1]
         flat = x.reshape(-1, self.channels, *x.shape[len(lead) + 1 :])
+        if self.terms(flat) is not None and not self._synchronised:
+            return self._at_once(flat).view(x.shape)
         scale, shift = self.affine(flat)
         wide = flat.to(ops.compute_dtype(flat))
         axes = [1] * (flat.ndim - 2)
         return (wide * scale.view(-1, *axes) + shift.view(-1, *axes)).to(x.dtype).view(x.shape)
+
+    def _at_once(self, x: Tensor) -> Tensor:
+        """Statistics, affine and running averages by torch's own operator."""
+        dtype = ops.compute_dtype(x)
+        weight, bias = (self.gain * self.weight).to(dtype), self.bias.to(dtype)
+        return F.batch_norm(
+            x,
+            self.running_mean,
+            self.running_var,
+            weight,
+            bias,
+            self.training,
+            self.momentum,
+            self.eps,
+        )
 
     def _scale_and_shift(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
         # At least float32, whatever the parameters are stored in.

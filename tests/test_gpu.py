@@ -8,11 +8,21 @@ import pytest
 import torch
 
 from quadspike import create_model, create_neuron
+from quadspike.data.geometry import GEOMETRIES
 from quadspike.deploy import check_fold, fold, stream
 from quadspike.neurons import NEURONS
 from quadspike.randomness import Key, uniform
 from quadspike.surrogates import SURROGATES
-from tests.conftest import calibrate
+from quadspike.training import Recipe
+from quadspike.training.again import evaluate
+from quadspike.training.distributed import Workers
+from quadspike.training.graph import CapturedStep
+from quadspike.training.memory import random_batch
+from quadspike.training.network import copy_weights, make_network, read_tensors, to_device
+from quadspike.training.reproducible import algorithms
+from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
+from quadspike.training.step import Step
+from tests.conftest import calibrate, run_cli
 
 pytestmark = pytest.mark.gpu
 
@@ -86,3 +96,67 @@ def test_a_training_step_can_be_captured_in_a_cuda_graph():
     twin(fresh).square().mean().backward()
     for ours, theirs in zip(captured, twin.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs.grad, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"optimizer": "sgd"}, {"optimizer": "adam", "lr": 1e-3}])
+def test_a_captured_step_follows_the_eager_one(options):
+    """Bit for bit: dropout, the learning rate and the data change without capturing anew."""
+    recipe = Recipe(
+        "graph",
+        "cifar10",
+        "resnet8",
+        precision="bf16",
+        dropout=0.3,
+        clip=1.0,
+        loss="tet",
+        deterministic=True,
+        **options,
+    )
+    device, geometry = torch.device("cuda"), GEOMETRIES["cifar10"]
+    batches = [random_batch(recipe, geometry, 32, device) for _ in range(12)]
+    ends = []
+    with algorithms(deterministic=True):
+        for capture in (False, True):
+            model = to_device(make_network(recipe, geometry), device).train()
+            step = Step(model, recipe, make_optimizer(recipe, model), Workers(), device)
+            learn = CapturedStep(step) if capture else step
+            for number, batch in enumerate(batches):
+                set_learning_rate(step.optimizer, learning_rate(recipe, number, 1))
+                learn(*batch)
+            ends.append((copy_weights(model), step.totals.clone(), int(step.count)))
+    (eager, totals, count), (captured, same_totals, same_count) = ends
+    assert count == same_count == 12
+    assert torch.equal(totals, same_totals)
+    for name, tensor in eager.items():
+        assert torch.equal(tensor, captured[name]), name
+
+
+def test_a_spoilt_step_is_found_in_a_graph():
+    recipe = Recipe("graph", "cifar10", "resnet8", precision="bf16")
+    device, geometry = torch.device("cuda"), GEOMETRIES["cifar10"]
+    model = to_device(make_network(recipe, geometry), device).train()
+    step = Step(model, recipe, make_optimizer(recipe, model), Workers(), device)
+    learn = CapturedStep(step)
+    inputs, labels = random_batch(recipe, geometry, 16, device)
+    learn(inputs, labels)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    learn(inputs * float("nan"), labels)
+    learn(inputs, labels)
+    assert step.spoilt.item() == 1
+    assert int(step.count) == 1
+    assert all(torch.equal(before[name], p) for name, p in model.named_parameters())
+
+
+def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path):
+    arguments = ["train", "digits-cnn", "--epochs", "3", "--deterministic", "--device", "cuda"]
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert run_cli(*arguments, "--out", str(whole)) == 0
+    again = [*arguments, "--out", str(parts), "--resume"]
+    assert run_cli(*again, "--stop-after", "0.0001") == 75
+    assert run_cli(*again) == 0
+    one, other = (read_tensors(folder / "last.safetensors") for folder in (whole, parts))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    found = evaluate(whole, device="cuda")
+    assert found.fresh.accuracy == found.recorded
+    elsewhere = evaluate(whole, device="cpu")
+    assert abs(elsewhere.fresh.accuracy - found.recorded) <= 0.003  # one of 359 digits

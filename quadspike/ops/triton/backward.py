@@ -83,7 +83,6 @@ def backward_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     LAST: tl.constexpr,
-    STAGES: tl.constexpr,
 ):
     """Sums of gradients per channel (`SUM`), gradients of the inputs (`WRITE`), or both.
 
@@ -115,7 +114,7 @@ def backward_kernel(
     # A program's own corner of the scratch memory: u and o where each chunk begins.
     corner = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     corner += program * (2 * CHUNKS * ROWS * COLUMNS)
-    for block in tl.range(program // columns, blocks, programs, num_stages=STAGES):
+    for block in range(program // columns, blocks, programs):
         begin, offsets, inside = tile_of(block, column, rows, channels, space, ROWS, COLUMNS, LAST)
         if STATE:
             u = tl.load(initial_u + begin + offsets, mask=inside, other=0.0)

@@ -145,7 +145,6 @@ def walk(
         ROWS=cut.tile.rows,
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
-        STAGES=tiles.STAGES,
         num_warps=cut.tile.warps,
     )
     return partials

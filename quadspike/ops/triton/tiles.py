@@ -7,7 +7,6 @@ from typing import NamedTuple
 LONGEST_CHUNK = 8
 """Steps whose membranes stay in registers; longer times are cut into chunks."""
 
-STAGES = 1
 AT_ONCE = 8
 """Tiles that a program of the statistics asks for before it uses the first."""
 
@@ -25,10 +24,9 @@ class Setting(NamedTuple):
 
 
 SETTINGS: dict[str, dict[int, Setting]] = {
-    "statistics": {1: Setting(8, 4, 64, 8 * 132)},
+    "statistics": {1: Setting(32, 4, 64, 4 * 132)},
     "apply": {1: Setting(16, 4, 256, 4 * 132)},
     "sums": {
-        6: Setting(8, 4, 64, 8 * 132),
         8: Setting(16, 4, 64, 4 * 132),
         12: Setting(16, 4, 64, 3 * 132),
         24: Setting(8, 4, 64, 3 * 132),
