@@ -9,6 +9,7 @@ from torch import nn
 from quadspike.errors import QuadspikeError
 from quadspike.models.chain import Dropout
 from quadspike.models.parts import Build
+from quadspike.models.pool import AveragePool
 
 WIDTHS = ((64, 128), (256, 256), (512, 512), (512, 512))
 
@@ -31,7 +32,7 @@ def layers(
                 build.conv(width, outputs, 3), build.soma(outputs)
             )
             width = outputs
-        parts[f"pool{number}"] = nn.AvgPool2d(2)
+        parts[f"pool{number}"] = AveragePool(2)
     parts["flatten"] = nn.Flatten()
     parts["dropout"] = Dropout(dropout)
     parts["classifier"] = nn.Linear(width * side * side, num_classes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from quadspike.training.checkpoint import (
     run_tensors,
     save_checkpoint,
 )
+from quadspike.training.clock import Clock
 from quadspike.training.distributed import (
     Workers,
     asked_workers,
@@ -194,7 +194,7 @@ class Training:
 
     def run(self, stop: Stop, save_every: float) -> Result:
         """All epochs that are left; saves and ends early when `stop` says so."""
-        self.clock = _Clock(self.progress.seconds, save_every, self.total_step)
+        self.clock = Clock(self.progress.seconds, save_every, self.total_step)
         beginning = Beginning(
             self.recipe,
             count_parameters(self.network),
@@ -346,31 +346,6 @@ class Training:
             total = torch.cuda.get_device_properties(self.device).total_memory
         needed = need(self.network, self.recipe, self.data.geometry, self.device)
         return out_of_memory(self.recipe, share, needed, total)
-
-
-class _Clock:
-    """Time spent in all parts of the run, and the pace of this part."""
-
-    def __init__(self, before: float, save_every: float, step: int) -> None:
-        self._start, self._before = time.monotonic(), before
-        self._every, self._saved = save_every, time.monotonic()
-        self._first_step = step
-
-    def seconds(self) -> float:
-        return self._before + time.monotonic() - self._start
-
-    def save_due(self) -> bool:
-        return time.monotonic() - self._saved >= self._every
-
-    def saved(self) -> None:
-        self._saved = time.monotonic()
-
-    def rate(self, step: int) -> float:
-        """Steps a second, evaluation included."""
-        return (step - self._first_step) / max(1e-9, time.monotonic() - self._start)
-
-    def left(self, step: int, last: int) -> float:
-        return (last - step) / max(1e-9, self.rate(step))
 
 
 def _memory(device: torch.device) -> float | None:

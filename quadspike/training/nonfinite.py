@@ -16,8 +16,8 @@ def explain_non_finite(step: Step, source: Source, per_epoch: int) -> str:
     where = _first_spoilt(step, inputs, labels)
     return (
         f"the loss or its gradient is not a finite number at step {number + 1} (epoch "
-        f"{epoch + 1}): first in {where}; lower --lr, add --clip 1 or a warm-up, and start "
-        "anew, or go on from the last checkpoint with --resume"
+        f"{epoch + 1}): first in {where}; lower --lr, or add --clip 1 or a warm-up, and "
+        "start anew; the weights are still those from before that step"
     )
 
 

@@ -30,6 +30,7 @@ def environment(device: torch.device, workers: int) -> dict[str, Any]:
         "quadspike": quadspike.__version__,
         "commit": commit,
         "clean": clean,
+        "source": source_fingerprint(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "triton": _version("triton"),
@@ -62,6 +63,16 @@ def code_version() -> tuple[str | None, bool | None]:
         return git("rev-parse", "HEAD"), not git("status", "--porcelain", "--", str(here))
     except (OSError, subprocess.CalledProcessError):
         return None, None
+
+
+def source_fingerprint() -> str:
+    """SHA-256 over the package's own source: names the code even where git is not at hand."""
+    here = Path(quadspike.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(here.rglob("*.py")):
+        digest.update(f"{path.relative_to(here).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _version(package: str) -> str | None:

@@ -1,0 +1,30 @@
+"""How long a run has taken, how fast it goes, and when to save."""
+
+from __future__ import annotations
+
+import time
+
+
+class Clock:
+    """Time spent in all parts of the run, and the pace of this part."""
+
+    def __init__(self, before: float, save_every: float, step: int) -> None:
+        self._start, self._before = time.monotonic(), before
+        self._every, self._saved = save_every, time.monotonic()
+        self._first_step = step
+
+    def seconds(self) -> float:
+        return self._before + time.monotonic() - self._start
+
+    def save_due(self) -> bool:
+        return time.monotonic() - self._saved >= self._every
+
+    def saved(self) -> None:
+        self._saved = time.monotonic()
+
+    def rate(self, step: int) -> float:
+        """Steps a second, evaluation included."""
+        return (step - self._first_step) / max(1e-9, time.monotonic() - self._start)
+
+    def left(self, step: int, last: int) -> float:
+        return (last - step) / max(1e-9, self.rate(step))
