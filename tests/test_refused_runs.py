@@ -231,7 +231,7 @@ def test_numbers_that_run_away_name_step_and_place(tmp_path, capsys):
     more = ("--batch-size", "240", "--optimizer", "sgd", "--checkpoint-minutes", "0")
     refused(
         capsys,
-        r"not a finite number at step 2 \(epoch 1\): first in (layer|the) .*--resume",
+        r"not a finite number at step 2 \(epoch 1\): first in (layer|the) .*lower --lr",
         *("--out", str(out), "--lr", "1e38", *more),
     )
     saved = load_checkpoint(out / "checkpoint.safetensors")
