@@ -83,6 +83,9 @@ def test_the_recipes_are_listed_and_explained(capsys: pytest.CaptureFixture[str]
         (("train", "digits-mlp", "--device", "cuda:63"), "no device 'cuda:63'"),
         (("train", "cifar10-resnet19", "--data-root", "/nowhere"), "/nowhere"),
         (("evaluate", "/nowhere"), "no run"),
+        ((*QUICK, "--checkpoint-minutes", "nan"), "checkpoint_minutes must be at least 0"),
+        (("train", "digits-mlp", "--device", "meta"), "cpu or cuda"),
+        (("train", "cifar10-resnet8-short", "--dry-run", "--batch-size", "60000"), "larger than"),
     ],
 )
 def test_one_clear_message_before_any_work(
@@ -108,3 +111,27 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
     for part in ("step", "images/s", "left", "epoch"):
         assert part in shown
     assert "\x1b[" in shown
+
+
+def test_names_with_brackets_are_shown_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a[/b]"
+    assert run_cli(*QUICK, "--name", "my[x]", "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    assert "my[x]" in shown
+    assert f"quadspike report {out}" in shown
+
+
+def test_an_interrupted_quickstart_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("quadspike.training.stop.Stop.code", 130)
+    assert run_cli("quickstart", "--out", str(tmp_path / "q"), "--seeds", "1") == 130
+    assert "stopped because SIGINT arrived" in capsys.readouterr().out
+
+
+def test_a_run_stopped_in_its_first_epoch_can_be_reported(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    assert run_cli(*QUICK, "--out", str(out), "--stop-after", "1e-6") == 75
+    assert run_cli("report", str(out), "-o", str(tmp_path / "page.html")) == 0

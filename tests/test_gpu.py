@@ -17,9 +17,9 @@ from quadspike.training import Recipe
 from quadspike.training.again import evaluate
 from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedStep
-from quadspike.training.memory import random_batch
 from quadspike.training.network import copy_weights, make_network, read_tensors, to_device
 from quadspike.training.reproducible import algorithms
+from quadspike.training.samples import random_batch
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
 from quadspike.training.step import Step
 from tests.conftest import calibrate, run_cli

@@ -154,7 +154,7 @@ def test_a_run_that_came_in_between_is_not_overwritten(tmp_path):
     folder = RunFolder(tmp_path / "run")
     folder.check(RECIPE, resume=False)
     with folder.opened(RECIPE):
-        pass
+        folder.write_metrics([{"epoch": 1}])
     with pytest.raises(QuadspikeError, match="already holds a run"), folder.opened(RECIPE):
         pytest.fail("it was opened a second time")
 

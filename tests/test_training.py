@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from quadspike import LIF, Network, QuadspikeError, Soma, create_model
+from quadspike.atomic import write_atomic
 from quadspike.data.split import Split
 from quadspike.models import load_model
+from quadspike.norms import BatchNorm
 from quadspike.randomness import Key
 from quadspike.recipes import create_recipe
-from quadspike.training import Observer, Recipe, train
+from quadspike.training import Observer, Recipe, score, train
 from quadspike.training.again import evaluate
 from quadspike.training.distributed import Workers
 from quadspike.training.memory import GIB, need, out_of_memory
@@ -70,9 +73,11 @@ def step_of(recipe: Recipe) -> tuple[Step, Any]:
     return Step(model, recipe, make_optimizer(recipe, model), Workers(), CPU), data
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_a_step_is_the_textbook_step(optimizer: str) -> None:
-    recipe = tiny(optimizer=optimizer, weight_decay=0.01, clip=0.3)
+@pytest.mark.parametrize(
+    ("optimizer", "momentum"), [("sgd", 0.9), ("sgd", 0.5), ("sgd", 0.0), ("adam", 0.9)]
+)
+def test_a_step_is_the_textbook_step(optimizer: str, momentum: float) -> None:
+    recipe = tiny(optimizer=optimizer, momentum=momentum, weight_decay=0.01, clip=0.3)
     step, data = step_of(recipe)
     twin = copy.deepcopy(step.network)
     decays = [
@@ -81,7 +86,7 @@ def test_a_step_is_the_textbook_step(optimizer: str) -> None:
     others = [p for p in twin.parameters() if not any(p is d for d in decays)]
     groups = [{"params": decays, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
     plain: torch.optim.Optimizer = (
-        torch.optim.SGD(groups, lr=0.05, momentum=0.9)
+        torch.optim.SGD(groups, lr=0.05, momentum=momentum)
         if optimizer == "sgd"
         else torch.optim.Adam(groups, lr=0.05)
     )
@@ -350,3 +355,124 @@ def test_tensorboard_gets_the_same_numbers(tmp_path: Path) -> None:
     written = [event.value for event in events.Scalars("test_accuracy")]
     assert written == pytest.approx([line["test_accuracy"] for line in lines])
     assert "rates/hidden1.soma" in events.Tags()["scalars"]
+
+
+def test_each_epoch_is_counted_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Step] = []
+
+    class Kept(Step):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            made.append(self)
+
+    class Look(Watcher):
+        def epoch(self, metrics: dict[str, Any]) -> None:
+            assert not made[0].totals.any()
+            super().epoch(metrics)
+
+    monkeypatch.setattr("quadspike.training.loop.Step", Kept)
+    watcher = Look()
+    recipe = tiny()
+    run(tmp_path / "run", recipe, observers=[watcher])
+    per_epoch = watcher.of("begin")[0].steps_per_epoch
+    for number, line in enumerate(watcher.of("epoch"), start=1):
+        last = learning_rate(recipe, number * per_epoch - 1, per_epoch)
+        assert line["lr"] == last
+        moment = watcher.of("moment")[number * per_epoch - 1]
+        assert line["train_loss"] == pytest.approx(moment.loss)
+
+
+def test_of_equal_epochs_the_first_is_the_best(tmp_path: Path) -> None:
+    result = run(tmp_path / "run", tiny(lr=1e-12, epochs=3))
+    assert result.summary["best_epoch"] == 1
+
+
+def test_a_stopped_run_says_so_and_its_time_goes_on(tmp_path: Path) -> None:
+    recipe = tiny(epochs=3)
+    stopped = run(tmp_path / "run", recipe, stop_after=1e-6)
+    assert (stopped.status, stopped.exit_code) == ("stopped", 75)
+    record = json.loads((tmp_path / "run/record.json").read_text())
+    assert record["summary"]["status"] == "stopped"
+    assert record["summary"]["steps_beyond"] == 1
+    assert evaluate(tmp_path / "run", device="cpu").recorded is None
+    finished = run(tmp_path / "run", recipe, resume=True)
+    assert finished.status == "finished"
+    assert finished.summary["seconds"] > stopped.summary["seconds"]
+    assert evaluate(tmp_path / "run", device="cpu").recorded == finished.test_accuracy
+
+
+def test_resuming_takes_the_old_end_away_and_refuses_other_data(tmp_path: Path) -> None:
+    images = torch.randint(0, 256, (64, 1, 8, 8), dtype=torch.uint8)
+    split = Split("mine", images, torch.arange(64) % 10, tuple("0123456789"))
+    recipe = tiny(dataset="own", batch_size=16)
+    run(tmp_path / "run", recipe, data=(split, split), stop_after=1e-6)
+    fewer = split.subset(torch.arange(48))
+    with pytest.raises(QuadspikeError, match="64 samples"):
+        run(tmp_path / "run", recipe, data=(fewer, split), resume=True)
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_statistics_are_shared_as_the_recipe_says(sync: bool) -> None:
+    data = make_data(tiny(), None, CPU, Workers())
+    model = make_network(tiny(sync_norm=sync), data.geometry)
+    assert {norm.sync for norm in model.modules() if isinstance(norm, BatchNorm)} == {sync}
+
+
+def test_a_score_is_that_of_the_model_in_evaluation_mode() -> None:
+    recipe = tiny(precision="bf16")
+    data = make_data(recipe, None, CPU, Workers())
+    model = make_network(recipe, data.geometry).train()
+    before = copy.deepcopy(model.state_dict())
+    seen: list[torch.dtype] = []
+    model.classifier.register_forward_hook(lambda m, i, o: seen.append(o.dtype))
+    found = score(model, data.test, recipe, CPU, Workers())
+    assert set(seen) == {torch.bfloat16}
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert model.training
+    right = 0
+    model.eval()
+    for inputs, labels in data.test.epoch():
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            right += int((model(inputs).float().mean(0).argmax(1) == labels).sum())
+    assert found.accuracy == right / 359
+
+
+def test_a_network_that_does_not_fit_is_refused_before_any_work(tmp_path: Path) -> None:
+    five = create_model("mlp", in_channels=1, num_classes=5)
+    frozen = create_model("mlp", in_channels=1).requires_grad_(False)
+    silent = Network(nn.Flatten(), nn.Linear(64, 10), timesteps=2, input_rank=4)
+    slow = create_model("mlp", in_channels=1, timesteps=8)
+    for model, said in (
+        (five, "10 classes"),
+        (frozen, "no parameter"),
+        (silent, "no soma"),
+        (slow, "timesteps=8"),
+    ):
+        with pytest.raises(QuadspikeError, match=said):
+            run(tmp_path / "run", tiny(), model=model)
+    for data in (1, (1, 2), (1, 2, 3)):
+        with pytest.raises(QuadspikeError, match="pair of Splits"):
+            run(tmp_path / "run", tiny(), data=data)
+    with pytest.raises(QuadspikeError, match="takes a Recipe"):
+        run(tmp_path / "run", "digits-mlp")  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_start_that_failed_does_not_keep_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(QuadspikeError, match="finite"):
+        run(tmp_path / "run", tiny(lr=1e38))
+    assert run(tmp_path / "run", tiny()).status == "finished"
+
+
+def test_files_are_flushed_before_they_are_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    for name in ("write", "fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda *args, name=name, real=real: (order.append(name), real(*args))[1]
+        )
+    write_atomic(tmp_path / "file", b"content")
+    assert order == ["write", "fsync", "replace", "fsync"]
+    assert (tmp_path / "file").read_bytes() == b"content"

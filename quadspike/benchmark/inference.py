@@ -12,7 +12,7 @@ from quadspike.benchmark.record import Row
 from quadspike.benchmark.timing import Captured, Peak, Work, timed
 from quadspike.deploy import fold
 from quadspike.models import Network
-from quadspike.training.memory import random_batch
+from quadspike.training.samples import random_batch
 
 _CALIBRATIONS = 20
 """Batches that move the running statistics from their start."""

@@ -11,9 +11,9 @@ from torch import Tensor
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.errors import check_name
 from quadspike.models import Network
-from quadspike.training.memory import random_batch
 from quadspike.training.network import make_network, to_device
 from quadspike.training.recipe import Recipe
+from quadspike.training.samples import random_batch
 
 
 @dataclass(frozen=True)

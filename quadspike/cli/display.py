@@ -6,10 +6,12 @@ import time
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from quadspike.training.finish import Result
 from quadspike.training.observer import Beginning, Moment, Observer
+from quadspike.training.recipe import OWN
 from quadspike.training.stop import describe
 
 PLAIN_SECONDS = 60.0
@@ -43,9 +45,12 @@ class Display(Observer):
         self._live()
         if self.brief:
             return
+        network = f"{recipe.model} with {recipe.neuron.upper()}"
+        if recipe.model == OWN:
+            network = "a network of your own"
         workers = f" on each of {what.workers} workers" if what.workers > 1 else ""
         self._say(
-            f"[bold]{recipe.name}[/]: {recipe.model} with {recipe.neuron.upper()}, "
+            f"[bold]{escape(recipe.name)}[/]: {network}, "
             f"T = {recipe.timesteps}, {what.parameters:,} parameters, {recipe.precision}, "
             f"{what.device}{workers}"
         )
@@ -54,7 +59,7 @@ class Display(Observer):
             f"{recipe.epochs} epochs of {what.steps_per_epoch} steps"
         )
         for note in what.notes:
-            self._say(note)
+            self._say(escape(note))
         if what.done:
             self._say(f"going on after step {what.done:,}")
 
@@ -99,21 +104,22 @@ class Display(Observer):
         )
 
     def warn(self, text: str) -> None:
-        self._say(f"[yellow]warning[/] {text}")
+        self._say(f"[yellow]warning[/] {escape(text)}")
 
     def end(self, result: Result) -> None:
         self.close()
         summary = result.summary
-        if self.brief:
-            self._say(
-                f"{result.folder.name}: test accuracy {summary['test_accuracy']:.2%} in "
-                f"{duration(summary['seconds'])}"
-            )
-            return
+        folder = escape(str(result.folder))
         if result.exit_code:
             self._say(
                 f"stopped because {describe(result.exit_code)}; everything is saved in "
-                f"{result.folder}: go on with --resume"
+                f"{folder}: go on with --resume"
+            )
+            return
+        if self.brief:
+            self._say(
+                f"{escape(result.folder.name)}: test accuracy {summary['test_accuracy']:.2%} in "
+                f"{duration(summary['seconds'])}"
             )
             return
         judged = "" if summary["best_chosen_on"] == "test" else ", chosen on held-out images"
@@ -129,8 +135,8 @@ class Display(Observer):
                 f"{summary['energy_ann_mj']:.4g} mJ)"
             )
         self._say(
-            f"weights, metrics and the record are in {result.folder}; look at them with: "
-            f"quadspike report {result.folder}"
+            f"weights, metrics and the record are in {folder}; look at them with: "
+            f"quadspike report {folder}"
         )
 
     def close(self) -> None:

@@ -47,6 +47,8 @@ def quickstart(
                 device="cpu",
                 observers=[display],
             )
+            if run.exit_code:
+                raise SystemExit(run.exit_code)
             results.setdefault(neuron, []).append(run)
     table = Table(box=None, header_style="bold")
     for title in ("neuron", "test accuracy", "firing rate", "energy", "time"):

@@ -95,7 +95,7 @@ RECIPES: dict[str, Entry] = {
 }
 
 
-def create_recipe(name: str, **overrides: Any) -> Recipe:
+def create_recipe(name: str, /, **overrides: Any) -> Recipe:
     """A recipe by name, with other fields than its own where given.
 
     >>> recipe = create_recipe("cifar10-resnet19", loss="tet", epochs=100)

@@ -6,14 +6,16 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.models import Network, load_model
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.evaluate import Score, score
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, to_device
+from quadspike.training.recipe import OWN
 from quadspike.training.reproducible import algorithms
-from quadspike.training.sources import TrainingData, make_data
+from quadspike.training.sources import TrainingData, choose_data
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ def evaluate(
     *,
     weights: str = "last",
     model: Network | None = None,
-    data: TrainingData | None = None,
+    data: TrainingData | tuple[Split, Split] | None = None,
     device: str = "auto",
     data_root: str | Path | None = None,
     backend: str = "auto",
@@ -44,13 +46,15 @@ def evaluate(
         raise QuadspikeError(
             f"{folder.path} has no {path.name} yet: the run was not ended; finish it with --resume"
         )
+    if model is None and recipe.model == OWN:
+        raise QuadspikeError(f"{folder.path} holds a run of your own network; give it as model=")
     place = choose_device(device, Workers())
     if model is None:
         model = load_model(path, backend=backend)
     else:
         load_weights(model, path)
     with algorithms(recipe.deterministic):
-        found = data or make_data(recipe, data_root, place, Workers())
+        found = choose_data(recipe, data, data_root, place, Workers())
         fresh = score(to_device(model, place), found.test, recipe, place, Workers())
     return Evaluation(fresh, _recorded(folder, weights), path)
 
@@ -58,7 +62,10 @@ def evaluate(
 def _recorded(folder: RunFolder, weights: str) -> float | None:
     name = "test_accuracy" if weights == "last" else "best_test_accuracy"
     try:
-        found: float | None = json.loads(folder.record.read_text())["summary"].get(name)
+        summary = json.loads(folder.record.read_text())["summary"]
+        if weights == "last" and summary["steps_beyond"]:
+            return None  # stopped within an epoch: nothing was noted of these weights
+        found: float | None = summary.get(name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return found

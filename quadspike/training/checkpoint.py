@@ -32,6 +32,8 @@ class Progress:
     history: list[dict[str, Any]] = field(default_factory=list)
     best_epoch: int | None = None
     warnings: list[str] = field(default_factory=list)
+    samples: int = 0
+    """Training samples, to know the same data again."""
 
 
 @dataclass(frozen=True)

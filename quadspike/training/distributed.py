@@ -99,7 +99,10 @@ def choose_device(name: str, workers: Workers) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda" and workers.many:
         name = f"cuda:{workers.local}"
-    return check_device(name)
+    device = check_device(name)
+    if device.type not in ("cpu", "cuda"):
+        raise QuadspikeError(f"training runs on cpu or cuda, not on {name!r}")
+    return device
 
 
 @contextmanager

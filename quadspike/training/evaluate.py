@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from quadspike.data.loader import Batch
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
+from quadspike.ops import compute_dtype
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import Source
@@ -48,7 +49,8 @@ def _batch_totals(
     model: Network, batch: Batch, recipe: Recipe, device: torch.device
 ) -> torch.Tensor:
     with autocast(recipe, device):
-        scores = model.predict(model(batch.inputs)).float()
+        logits = model(batch.inputs)
+    scores = model.predict(logits.to(compute_dtype(logits)))
     loss = F.cross_entropy(scores, batch.labels, reduction="sum")
     right = (scores.argmax(1) == batch.labels).sum()
     return torch.stack([loss, right, right.new_full((), len(batch.labels))]).double()

@@ -38,6 +38,7 @@ def finish(run: Training, code: int) -> Result:
     summary: dict[str, Any] = {
         "status": status,
         "epochs": len(history),
+        "steps_beyond": run.progress.step,
         "seconds": round(run.progress.seconds, 3),
         "best_chosen_on": run.judge,
         "peak_memory_gib": _peak(run.device),

@@ -47,6 +47,11 @@ class RunFolder:
         """The file of the `last` or the `best` weights."""
         return self.path / f"{which}.safetensors"
 
+    @property
+    def begun(self) -> bool:
+        """Whether a run here has got anywhere; one that failed at its start can be taken over."""
+        return any(path.exists() for path in (self.checkpoint, self.metrics, self.record))
+
     def check(self, recipe: Recipe, resume: bool) -> None:
         """Refuse a folder that is not this run's, before any work."""
         if os.path.isfile(self.path):
@@ -55,7 +60,8 @@ class RunFolder:
         if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
             raise QuadspikeError(f"cannot write to {self.path}: {above} is no folder to write to")
         if self.recipe.exists():
-            self._check_owner(recipe, resume)
+            if self.begun:
+                self._check_owner(recipe, resume)
         elif self.path.exists() and any(not p.name.startswith(".") for p in self.path.iterdir()):
             raise QuadspikeError(
                 f"{self.path} holds files that are no run of quadspike; choose another --out"
@@ -138,7 +144,7 @@ class RunFolder:
                     stacklevel=2,
                 )
             self.check(recipe, resume)  # again: another run may have been here since
-            if not self.recipe.exists():
+            if not self.begun:
                 content = {"format": FORMAT, "recipe": recipe.as_dict()}
                 if init_from is not None:
                     content["init_from"] = str(init_from)
@@ -146,6 +152,11 @@ class RunFolder:
             yield
         finally:
             os.close(lock)
+
+    def forget_end(self) -> None:
+        """Take away what an earlier end has left: it would speak of other weights."""
+        for path in (self.record, self.weights("last"), self.weights("best")):
+            path.unlink(missing_ok=True)
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:
         """One line an epoch; rewritten whole, so that it always agrees with the run."""

@@ -36,6 +36,7 @@ from quadspike.training.folder import RunFolder
 from quadspike.training.graph import learner
 from quadspike.training.memory import is_out_of_memory, need, out_of_memory
 from quadspike.training.network import (
+    check_network,
     copy_weights,
     count_parameters,
     load_weights,
@@ -45,11 +46,11 @@ from quadspike.training.network import (
 from quadspike.training.nonfinite import explain_non_finite
 from quadspike.training.observer import Beginning, Moment, Observer
 from quadspike.training.plan import deterministic_cost
-from quadspike.training.recipe import Recipe
+from quadspike.training.recipe import OWN, Recipe
 from quadspike.training.record import device_name
 from quadspike.training.reproducible import algorithms
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
-from quadspike.training.sources import TrainingData, from_splits, make_data
+from quadspike.training.sources import TrainingData, choose_data
 from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
@@ -86,6 +87,12 @@ def train(
     >>> result.status
     'finished'
     """
+    if not isinstance(recipe, Recipe):
+        raise QuadspikeError(
+            f"train takes a Recipe, got {recipe!r}; make one with create_recipe or Recipe(...)"
+        )
+    if model is not None:
+        recipe = recipe.but(model=OWN)
     workers = asked_workers()
     place = choose_device(device, workers)
     workers.share_of(recipe.batch_size)
@@ -93,18 +100,13 @@ def train(
     resume = resume or restarted()
     if stop_after is not None and not stop_after > 0:
         raise QuadspikeError(f"stop_after must be more than 0 minutes, got {stop_after:g}")
-    if checkpoint_minutes < 0:
+    if not checkpoint_minutes >= 0:
         raise QuadspikeError(f"checkpoint_minutes must be at least 0, got {checkpoint_minutes:g}")
     folder.check(recipe, resume)
     first_weights = folder.first_weights(init_from, resume)
     stop = Stop(stop_after)
     with algorithms(recipe.deterministic), joined(workers, place):
-        if isinstance(data, TrainingData):
-            found = data
-        elif data is not None:
-            found = from_splits(recipe, *data, place, workers)
-        else:
-            found = make_data(recipe, data_root, place, workers)
+        found = choose_data(recipe, data, data_root, place, workers)
         network = make_network(recipe, found.geometry, model)
         notes = []
         going_on = resume and folder.checkpoint.exists()
@@ -114,9 +116,14 @@ def train(
                 f"weights from {first_weights}" + (f", but {anew} are new" if anew else "")
             )
         network = to_device(network, place)
+        check_network(network, recipe, found.geometry, place)
         if recipe.deterministic and place.type == "cuda":
             cost = deterministic_cost(
-                network, recipe, found.geometry, place, workers.share_of(recipe.batch_size)
+                network,
+                recipe,
+                found.geometry,
+                place,
+                workers.share_of(recipe.batch_size) // recipe.accumulate,
             )
             notes.append(f"deterministic: a step takes {cost:.2f} times as long")
         run = Training(recipe, network, found, folder, workers, place, tuple(notes), observers)
@@ -129,7 +136,7 @@ def train(
                     "where all machines see it"
                 )
             if workers.first:
-                folder.record.unlink(missing_ok=True)  # it speaks of an earlier end
+                folder.forget_end()
             return run.run(stop, 60 * checkpoint_minutes)
 
 
@@ -159,7 +166,7 @@ class Training:
         self.learn, how = learner(self.step)
         if self.device.type == "cuda":
             self.notes = (*self.notes, how)
-        self.progress = Progress()
+        self.progress = Progress(samples=self.data.sizes.train)
         self.best: dict[str, torch.Tensor] | None = None
         self.per_epoch = len(self.data.train)
         if not self.workers.first:
@@ -176,6 +183,11 @@ class Training:
                 f"{self.folder.recipe.name}"
             )
         restore(saved, self.folder.checkpoint, self.network, self.optimizer)
+        if saved.progress.samples != self.data.sizes.train:
+            raise QuadspikeError(
+                f"{self.folder.path} was trained on {saved.progress.samples:,} samples, the data "
+                f"now hold {self.data.sizes.train:,}; resume on the same data"
+            )
         self.progress = saved.progress
         self.best = {n: t.to(self.device) for n, t in saved.part("best").items()} or None
         self.step.count.fill_(self.total_step)
@@ -230,11 +242,11 @@ class Training:
                     code = self._look(stop)
                     if code:
                         return code
+            self._evaluate()
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
             raise QuadspikeError(self._too_large()) from None
-        self._evaluate()
         return 0
 
     def _look(self, stop: Stop) -> int:

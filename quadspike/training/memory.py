@@ -12,6 +12,7 @@ from quadspike.models import Network
 from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.network import count_parameters
 from quadspike.training.recipe import Recipe
+from quadspike.training.samples import random_batch
 from quadspike.training.step import autocast, make_loss
 
 GIB = 1 << 30
@@ -38,17 +39,6 @@ class Need:
 def is_out_of_memory(error: RuntimeError) -> bool:
     """Whether a device, or the host, had no more to give."""
     return isinstance(error, torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
-
-
-def random_batch(
-    recipe: Recipe, geometry: Geometry, count: int, device: torch.device
-) -> tuple[Tensor, Tensor]:
-    """Inputs and labels of a data set's shape."""
-    frame = (count, *geometry.frame)
-    shape = frame if geometry.static else (recipe.timesteps, *frame)
-    dtype = torch.float64 if recipe.precision == "fp64" else torch.float32
-    labels = torch.arange(count, device=device) % geometry.classes
-    return torch.randn(shape, dtype=dtype, device=device), labels
 
 
 def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.device) -> Need:
@@ -92,7 +82,10 @@ def out_of_memory(recipe: Recipe, share: int, needed: Need, total: int | None) -
     fits = needed.largest_batch(int(0.92 * total))
     if not fits:
         return f"{text} of {total / GIB:.1f}, and not even one sample fits; lower T"
-    parts = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= fits)
+    finer = range(recipe.accumulate + 1, share + 1)
+    parts = next((n for n in finer if share % n == 0 and share // n <= fits), None)
+    if parts is None:
+        return f"{text} of {total / GIB:.1f}; lower --batch-size or T"
     return (
         f"{text} of {total / GIB:.1f}; about {fits} samples at once would fit: use --accumulate "
         f"{parts} to keep the batch, or lower --batch-size"

@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from quadspike.analysis.health import evaluating
 from quadspike.atomic import write_atomic
 from quadspike.data.geometry import Geometry
 from quadspike.errors import QuadspikeError
@@ -16,6 +17,8 @@ from quadspike.models import Network, create_model, save_model
 from quadspike.neurons import NEURONS
 from quadspike.norms import synchronize
 from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.samples import random_batch
+from quadspike.training.step import autocast
 
 
 def make_network(recipe: Recipe, geometry: Geometry, own: Network | None = None) -> Network:
@@ -44,11 +47,33 @@ def make_network(recipe: Recipe, geometry: Geometry, own: Network | None = None)
         backend=recipe.backend,
         seed=recipe.seed,
     )
-    model.timesteps = recipe.timesteps
+    if model.timesteps != recipe.timesteps:
+        raise QuadspikeError(
+            f"the model given has timesteps={model.timesteps}, the recipe says "
+            f"{recipe.timesteps}; make them equal: recipe.but(timesteps={model.timesteps})"
+        )
     if recipe.precision == "fp64":
         model.double()
     synchronize(model, recipe.sync_norm)
     return model
+
+
+@torch.no_grad()
+def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: torch.device) -> None:
+    """Refuse a network that does not fit the data, before any work: one look at two samples."""
+    if not model.somas():
+        raise QuadspikeError("the network has no soma: no neuron in it spikes")
+    if not count_parameters(model):
+        raise QuadspikeError("the network has no parameter that learns; see requires_grad")
+    inputs, _ = random_batch(recipe, geometry, 2, device)
+    with evaluating(model), autocast(recipe, device):
+        logits = model(inputs)
+    if logits.shape != (recipe.timesteps, 2, geometry.classes):
+        raise QuadspikeError(
+            f"the network gives logits {list(logits.shape)} for 2 samples at T = "
+            f"{recipe.timesteps}; the data have {geometry.classes} classes, so "
+            f"{[recipe.timesteps, 2, geometry.classes]} is needed"
+        )
 
 
 def load_weights(model: Network, source: Path) -> list[str]:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import torch
 
 from quadspike.data.geometry import GEOMETRIES, Geometry
+from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.distributed import Workers
-from quadspike.training.memory import GIB, need, random_batch
+from quadspike.training.memory import GIB, need
 from quadspike.training.network import count_parameters, make_network, to_device
 from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
+from quadspike.training.samples import random_batch
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.sources import make_data
 from quadspike.training.step import Step
@@ -25,8 +27,8 @@ TRAINING_SAMPLES = {
     "imagenet": 1_281_167,
     "cifar10-dvs": 9_000,
 }
-_TRIED = 32
-"""Samples of the step that is timed on a CPU; on a GPU it is the whole batch."""
+_ENOUGH = 0.5
+"""Seconds of a step that are worth timing; on a GPU it is the whole batch."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,16 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
     geometry, samples = _shape(recipe, device)
     model = to_device(make_network(recipe, geometry), device)
     per_epoch = samples // recipe.batch_size
+    if per_epoch < 1:
+        raise QuadspikeError(
+            f"a batch of {recipe.batch_size} is larger than the {max(0, samples)} samples that "
+            f"{recipe.dataset} leaves for training; lower batch_size or validation"
+        )
     share = workers.share_of(recipe.batch_size)
-    tried = share if device.type == "cuda" else min(share, _TRIED)
+    at_once = share // recipe.accumulate
     with algorithms(recipe.deterministic):
         needed = need(model, recipe, geometry, device)
-        seconds = step_seconds(model, recipe, geometry, device, tried) * share / tried
+        seconds = _sample_seconds(model, recipe, geometry, device, at_once) * share
     return Plan(
         count_parameters(model),
         per_epoch,
@@ -65,6 +72,18 @@ def _shape(recipe: Recipe, device: torch.device) -> tuple[Geometry, int]:
         return GEOMETRIES[recipe.dataset], TRAINING_SAMPLES[recipe.dataset] - recipe.validation
     data = make_data(recipe, None, device, Workers())
     return data.geometry, data.sizes.train
+
+
+def _sample_seconds(
+    model: Network, recipe: Recipe, geometry: Geometry, device: torch.device, most: int
+) -> float:
+    """The time a sample takes in a step; on a CPU of as few samples as will tell."""
+    count = most if device.type == "cuda" else min(2, most)
+    while True:
+        seconds = step_seconds(model, recipe, geometry, device, count)
+        if seconds >= _ENOUGH or count == most:
+            return seconds / count
+        count = min(4 * count, most)
 
 
 def step_seconds(

@@ -89,6 +89,30 @@ def make_data(
     return from_splits(recipe, train, test, device, workers, augment, plain)
 
 
+def choose_data(
+    recipe: Recipe,
+    own: TrainingData | tuple[Split, Split] | None,
+    root: Path | str | None,
+    device: torch.device,
+    workers: Workers,
+) -> TrainingData:
+    """The user's own data where given, a pair of splits or loaders; else the recipe's."""
+    if own is None:
+        return make_data(recipe, root, device, workers)
+    if isinstance(own, TrainingData):
+        if bool(recipe.validation) != (own.validation is not None):
+            raise QuadspikeError(
+                f"the recipe holds out {recipe.validation} samples, but the TrainingData given "
+                f"has {'no' if own.validation is None else 'a'} validation source"
+            )
+        return own
+    if not (isinstance(own, tuple | list) and [type(part) for part in own] == [Split, Split]):
+        raise QuadspikeError(
+            f"data must be a pair of Splits (training, test) or a TrainingData, got {type(own)}"
+        )
+    return from_splits(recipe, own[0], own[1], device, workers)
+
+
 def from_splits(
     recipe: Recipe,
     train: Split,

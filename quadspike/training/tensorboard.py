@@ -19,7 +19,9 @@ class TensorBoard(Observer):
     def begin(self, what: Beginning) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.writer = SummaryWriter(str(self.folder), purge_step=what.done or None)
+        self.writer = SummaryWriter(
+            str(self.folder), purge_step=what.done + 1 if what.done else None
+        )
 
     def epoch(self, metrics: dict[str, Any]) -> None:
         step = metrics["step"]

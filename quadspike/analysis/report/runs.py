@@ -142,7 +142,7 @@ def read_run(path: str | Path) -> Run:
     record, recipe = place / "record.json", place / "recipe.json"
     if place.is_file():
         return _read_record(place)
-    if record.is_file():
+    if record.is_file() and _in_file(record, lambda: _parse(record).get("metrics")) != []:
         return _read_record(record)
     if recipe.is_file():
         plan = _in_file(recipe, lambda: _recipe(_parse(recipe)))
