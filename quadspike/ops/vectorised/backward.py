@@ -12,7 +12,7 @@ from quadspike.ops import layout
 from quadspike.ops.reference import compute_dtype
 from quadspike.ops.registration import gradients, rows_of
 from quadspike.ops.signature import Arguments, Gradients, Incoming
-from quadspike.ops.vectorised.blocks import Block, Cut, Scratch, flat, size_of_block
+from quadspike.ops.vectorised.blocks import Blocks, Cut, Scratch
 from quadspike.ops.vectorised.forward import Walk
 from quadspike.ops.vectorised.program import Program
 from quadspike.ops.vectorised.statistics import factor
@@ -44,81 +44,87 @@ class _Pass:
         self.given, self.a, self.made = given, a, made
         self.walk = walk = Walk(a, given.affine, visible=False)
         self.cut, dtype = walk.cut, walk.dtype
-        summed = given.affine_wanted or a.mode == "batch"
+        self.summed = summed = given.affine_wanted or a.mode == "batch"
         self.centered = summed and a.mode in ("batch", "running")
         self.mean = [self.cut.tile(given.moments[0], dtype)] if self.centered else []
-        self.terms = 2 * summed
         wide = a.affine_steps if summed else 0
         rows = [count for count in rows_of(a, given.wanted) if count]
         self.sums = [torch.zeros(n, self.cut.width, dtype=dtype) for n in (wide, wide, *rows)]
-        self.programs = [self._program(t) for t in range(a.steps)]
+        self.terms = 2 * summed + len(rows)
         last = layout.has_channels_last(a.x)
-        self.g_out = flat(layout.settle(given.out, last), a.steps)
-        self.g_membrane: Sequence[Tensor] = ()
+        self.g_out = Blocks(layout.settle(given.out, last), self.cut)
+        self.g_membrane: Blocks | None = None
         if given.membrane is not None:
-            self.g_membrane = flat(layout.settle(given.membrane, last), a.keep)
-        self.g_x = flat(made.x, a.x_steps)
-        self.g_residual: Sequence[Tensor] = ()
-        if a.residual is not None:
-            self.g_residual = flat(made.residual, a.residual_steps)
-        self.g_state = [flat(g.zero_(), 1)[0] for g in (made.initial_u, made.initial_o) if len(g)]
+            self.g_membrane = Blocks(layout.settle(given.membrane, last), self.cut)
+        filled = [made.x] if a.residual is None else [made.x, made.residual]
+        self.filled = [Blocks(g, self.cut) for g in filled]
+        self.g_state = [Blocks(g.zero_(), self.cut) for g in (made.initial_u, made.initial_o)]
+        self.carried = 1 if a.detach_reset else 2
+        self.programs: list[Program] = []
+        for t in reversed(range(a.steps)):
+            self.programs.insert(0, self._program(t))
 
     def run(self) -> list[Tensor]:
         """Sums per channel `[1 or T, C]`: shift's, scale's, and those of the constants wanted."""
-        steps = self.a.steps
-        size = size_of_block(steps, 2)
         spare = max(program.spare for program in (*self.walk.programs, *self.programs))
-        count = 2 * steps + 4 + len(self.sums) + spare
-        scratch = Scratch(count, max(size, self.cut.width), self.walk.dtype)
-        for block in self.cut.blocks(size):
-            self._over(block, scratch.of(block))
+        count = 2 * self.a.steps + 4 + len(self.sums) + spare
+        scratch = Scratch(count, self.g_out.at(0, 0), self.walk.dtype)
+        for index in range(self.walk.count):
+            self._over(index, scratch.like(self.g_out.at(0, index)))
         return [self.cut.per_channel(total) for total in self.sums]
 
-    def _over(self, block: Block, memory: list[Tensor]) -> None:
-        a, walk = self.a, self.walk
-        after, memory = list(zip(memory[: a.steps], memory[a.steps :], strict=False)), memory[2 * a.steps :]
-        carries, terms, spare = memory[:4], memory[4 : 4 + len(self.sums)], memory[4 + len(self.sums) :]
-        before = [walk.initial(block), *after[:-1]]
+    def _over(self, index: int, memory: Sequence[Tensor]) -> None:
+        a, walk, last = self.a, self.walk, self.a.steps - 1
+        after = [memory[2 * t : 2 * t + 2] for t in range(a.steps)]
+        memory = memory[2 * a.steps :]
+        carries, terms, spare = memory[:4], memory[4:][: self.terms], memory[4 + self.terms :]
+        before = [walk.initial(index), *after[:-1]]
         for t in range(a.steps):
-            walk.step(t, block, before[t], after[t], spare)
-        carry: list[Tensor] = []
-        for t in reversed(range(a.steps)):
+            walk.step(t, index, before[t], after[t], spare)
+        carry: Sequence[Tensor] = ()
+        for t in range(last, -1, -1):
             program = self.programs[t]
-            inputs = [*before[t], *walk.inputs(t, block), after[t][0]]
-            inputs.append(block.of(self.g_out[t]).to(walk.dtype))
-            if self._has_membrane(t):
-                inputs.append(block.of(self.g_membrane[t - a.steps]))
+            inputs = [*before[t], *walk.inputs(t, index), after[t][0]]
+            inputs.append(self.g_out.at(t, index).to(walk.dtype))
+            if self.g_membrane is not None and self._has_membrane(t):
+                inputs.append(self.g_membrane.at(t - a.steps + a.keep, index))
             inputs += carry
-            outputs = []
-            for whole in (self.g_x, self.g_residual):
-                if len(whole):
-                    outputs.append(block.of(whole[min(t, len(whole) - 1)]))
-                    if len(whole) < a.steps and t < a.steps - 1:
-                        inputs.append(outputs[-1])
+            outputs = [whole.at(t, index) for whole in self.filled]
+            for whole, output in zip(self.filled, outputs, strict=True):
+                if whole.steps < a.steps and t < last:
+                    inputs.append(output)
             first = len(outputs)
-            for k, term in enumerate(terms[2 - self.terms :], first):
+            for k, term in enumerate(terms, first):
                 same = program.same[k]
                 outputs.append(term if same == k else outputs[same])
-            carry = carries[2 * (t % 2) :][: 1 if a.detach_reset else 2]
+            carry = carries[2 * (t % 2) :][: self.carried]
             if t == 0:
-                carry = [block.of(g) for g in self.g_state[: len(carry)]]
-            fixed = walk.fixed(program, t, block, self.mean)
+                carry = [g.at(0, index) for g in self.g_state[: self.carried] if g.steps]
+            fixed = walk.fixed(program, t, inputs[-1], self.mean)
             program(inputs, [*outputs, *carry], spare, fixed)
-            for total, term in zip(self.sums[2 - self.terms :], outputs[first:], strict=True):
-                total[min(t, len(total) - 1), : block.w] += term.sum(0)
+            self._add(t, outputs[first:], program.factors)
+        # What is handed on is a multiple; a caller's state gets the whole.
+        for g, factor_ in zip(carry, self.programs[0].factors[self.terms :], strict=True):
+            g.mul_(factor_)
+
+    def _add(self, t: int, terms: Sequence[Tensor], factors: Sequence[float]) -> None:
+        for total, term, by in zip(self.sums[-self.terms :], terms, factors, strict=False):
+            row = total[min(t, len(total) - 1), : term.shape[1]]
+            row.add_(term.sum(0), alpha=by)
 
     def _program(self, t: int) -> Program:
         a, walk, last = self.a, self.walk, self.a.steps - 1
         residual = a.residual is not None
         asked = Asked(
-            later=t < last,
+            later=tuple(self.programs[0].factors[self.terms :]) if t < last else (),
             membrane=self._has_membrane(t),
             earlier=t > 0 or not walk.rest,
             detach_reset=a.detach_reset,
             repeated=a.x_steps < a.steps and t < last,
             residual=residual,
             repeated_residual=residual and a.residual_steps < a.steps and t < last,
-            affine=self.terms > 0,
+            scaled=a.mode != "none" and not _scaled_later(a),
+            affine=self.summed,
             centered=self.centered,
             wanted=self.given.wanted,
         )
@@ -126,6 +132,11 @@ class _Pass:
 
     def _has_membrane(self, t: int) -> bool:
         return self.given.membrane is not None and t >= self.a.steps - self.a.keep
+
+
+def _scaled_later(a: Arguments) -> bool:
+    """Whether the pass that follows the batch's sums can also multiply by the scale."""
+    return a.mode == "batch" and a.affine_steps == 1
 
 
 def _finish_affine(
@@ -147,10 +158,11 @@ def _finish_affine(
     slope = -(given.affine[0] * scale).sum(0) * rstd * rstd * one_over_n
     constant = -(given.affine[0] * shift).sum(0) * one_over_n - slope * mean
     cut, program = Cut.of(a.x, a.x.shape[0]), correction()
-    x, g, size = flat(a.x, 1)[0], flat(made.x, 1)[0], size_of_block(1, 4)
-    tiles = [cut.tile(value, g.dtype) for value in (slope, constant)]
-    scratch = Scratch(program.spare, max(size, cut.width), g.dtype)
-    for block in cut.blocks(size):
-        here = block.of(g)
-        fixed = program.fix([tile[: block.w] for tile in tiles], g.dtype)
-        program([block.of(x).to(g.dtype), here], [here], scratch.of(block), fixed)
+    scale = given.affine[0, 0] if _scaled_later(a) else torch.ones_like(mean)
+    tiles = [cut.tile(value, made.x.dtype) for value in (scale, slope, constant)]
+    x, g = Blocks(a.x, cut), Blocks(made.x, cut)
+    scratch = Scratch(program.spare, g.at(0, 0), made.x.dtype)
+    for index in range(g.count):
+        here = g.at(0, index)
+        fixed = program.fix([tile[: here.shape[1]] for tile in tiles], here.dtype)
+        program([x.at(0, index).to(here.dtype), here], [here], scratch.like(here), fixed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -13,20 +15,9 @@ from quadspike.ops import layout
 WIDTH = 1024
 """Constants per channel are laid out over about so many elements: rows long enough for torch's
 vectorised loops, few enough to stay in the nearest cache."""
-GRAIN = 32768
-"""Elements below which torch gives a thread no work of its own."""
-
-
-class Block(NamedTuple):
-    """`m` rows of `w` elements from `start` on."""
-
-    start: int
-    m: int
-    w: int
-
-    def of(self, flat: Tensor) -> Tensor:
-        """The block's part of one step, `[m, w]`."""
-        return flat[self.start : self.start + self.m * self.w].view(self.m, self.w)
+SIZE = 131072
+"""Elements of a block for each thread. Enough to make little of what a call of torch costs, and
+twice what torch asks for before it gives a thread work of its own."""
 
 
 class Cut(NamedTuple):
@@ -51,52 +42,85 @@ class Cut(NamedTuple):
     def width(self) -> int:
         return self.period * max(1, WIDTH // self.period)
 
-    def blocks(self, size: int) -> Iterator[Block]:
-        """Blocks of about `size` elements; the last is one row of what does not fill a row."""
-        rows = self.elements // self.width
-        at_once = max(1, size // self.width)
-        for row in range(0, rows, at_once):
-            yield Block(row * self.width, min(at_once, rows - row), self.width)
-        if self.elements % self.width:
-            yield Block(rows * self.width, 1, self.elements % self.width)
+    @property
+    def rows(self) -> int:
+        """Rows of a block."""
+        return max(1, SIZE * torch.get_num_threads() // self.width)
+
+    def blocks(self, step: Tensor) -> list[Tensor]:
+        """All blocks of one step; the last is what does not fill a row."""
+        whole = self.elements - self.elements % self.width
+        cut = list(step[:whole].view(-1, self.width).split(self.rows)) if whole else []
+        return cut + [step[whole:].view(1, -1)] if whole < self.elements else cut
 
     def tile(self, values: Tensor, dtype: torch.dtype) -> Tensor:
         """Values `[C]` laid out over a row of a block; one for the layer as it is."""
         if values.ndim == 0:
             return values.to(dtype)
-        repeated = values.to(dtype)[None, :, None].expand(
-            self.width // self.period, -1, self.space
-        )
-        return repeated.reshape(-1)
+        shape = (self.width // self.period, -1, self.space)
+        return values.to(dtype)[None, :, None].expand(shape).reshape(-1)
 
     def per_channel(self, rows: Tensor) -> Tensor:
         """Sums `[n, C]` of rows `[n, w]`."""
-        return rows.view(-1, self.width // self.period, self.channels, self.space).sum((1, 3))
+        parts = rows.view(-1, self.width // self.period, self.channels, self.space)
+        return parts.sum((1, 3))
 
 
-def size_of_block(steps: int, tensors: int) -> int:
-    """Elements of a block of which `tensors` tensors of every step are in use."""
-    share = max(GRAIN // 8, GRAIN * 16 // (steps * tensors + 8))
-    return min(GRAIN, share) if torch.get_num_threads() == 1 else GRAIN * torch.get_num_threads()
-
-
-def flat(x: Tensor, steps: int) -> Tensor:
-    """`[steps * B, C, ...]` as `[steps, elements]` in memory order, without a copy."""
+def flat(x: Tensor, elements: int) -> Tensor:
+    """`[N, C, ...]` as `[steps, elements]` in memory order, without a copy."""
     ordered = x.movedim(1, -1) if layout.has_channels_last(x) else x
-    return ordered.view(steps, -1)
+    return ordered.view(-1, elements)
+
+
+class Blocks:
+    """A tensor `[steps * B, C, ...]` by step and block; a single step serves all."""
+
+    def __init__(self, x: Tensor, cut: Cut) -> None:
+        self._blocks = [cut.blocks(step) for step in flat(x, cut.elements)]
+        self.steps = len(self._blocks)
+        self.count = len(self._blocks[0]) if self._blocks else 0
+        """Blocks of a step."""
+
+    def at(self, t: int, index: int) -> Tensor:
+        return self._blocks[min(t, self.steps - 1)][index]
+
+
+_LARGE = 2**25 - 2**16
+
+
+@cache
+def keep_pages() -> None:
+    """Let the C library keep the memory of freed activations, once for the process.
+
+    glibc hands idle memory back to the system when there is more of it than twice the largest
+    block freed so far, at most 64 MiB, and takes it again page by page at the next allocation:
+    without this a sixth of a training step. Elsewhere it does nothing.
+    """
+    torch.empty(_LARGE, dtype=torch.uint8)
+
+
+class _Kept(threading.local):
+    """The last call's memory: fresh pages cost as much as a pass over them."""
+
+    memory = torch.empty(0, dtype=torch.uint8)
+
+
+_kept = _Kept()
 
 
 class Scratch:
     """Tensors for what is not kept, made once for the largest block and used by all."""
 
-    def __init__(self, count: int, size: int, dtype: torch.dtype) -> None:
-        self._memory = torch.empty(count, size, dtype=dtype)
-        self._cut: dict[tuple[int, int], list[Tensor]] = {}
+    def __init__(self, count: int, largest: Tensor, dtype: torch.dtype) -> None:
+        size = count * largest.numel() * dtype.itemsize
+        if _kept.memory.numel() < size:
+            _kept.memory = torch.empty(size, dtype=torch.uint8)
+        self._memory = _kept.memory[:size].view(dtype).view(count, -1)
+        self._cut: dict[torch.Size, Sequence[Tensor]] = {}
 
-    def of(self, block: Block) -> list[Tensor]:
+    def like(self, block: Tensor) -> Sequence[Tensor]:
         """All of them in the block's shape."""
-        shape = (block.m, block.w)
-        if shape not in self._cut:
-            used = self._memory[:, : block.m * block.w].unbind(0)
-            self._cut[shape] = [one.view(shape) for one in used]
-        return self._cut[shape]
+        if block.shape not in self._cut:
+            used = self._memory[:, : block.numel()]
+            self._cut[block.shape] = [one.view(block.shape) for one in used]
+        return self._cut[block.shape]

@@ -1,10 +1,10 @@
-"""A tape as instructions: what nobody wants left out, memory used again, constants done once."""
+"""A tape as code: what nobody wants left out, memory used again, constants done once."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,68 +15,67 @@ _NUMBERED = {"add": "alpha", "addcmul": "value"}
 """What the number of an operation is called in torch."""
 
 
-class Instruction(NamedTuple):
-    """`function(*slots read, **options)` into a slot."""
-
-    function: Callable[..., Tensor]
-    reads: tuple[int, ...]
-    options: dict[str, float]
-    into: int
-
-
 class Program:
     """Outputs of a tape from its inputs, over one block after the other.
 
-    A call's slots: the inputs, the outputs, `spare` tensors for what lies between, and what
-    `fix` made of the constants. An output may be the memory of the input it is added to.
+    Outputs marked `loose` are multiples of what is wanted: `factors` says which. An output may be
+    the memory of the one input it is added to.
     """
 
-    def __init__(self, tape: Tape, outputs: Sequence[Any]) -> None:
-        wanted = [
-            value.settle() if isinstance(value, Value) else tape.literal(value) for value in outputs
-        ]
-        nodes = _fused(tape.nodes, wanted)
+    def __init__(self, tape: Tape, outputs: Sequence[Any], loose: Sequence[Any] = ()) -> None:
+        values = [*outputs, *loose]
+        self.factors = [_factor(value) for value in loose]
+        wanted = [_node(tape, value, settled=k < len(outputs)) for k, value in enumerate(values)]
+        self._nodes = nodes = _fused(tape.nodes, wanted)
         needed = _needed(nodes, wanted)
         self._constants = tape.constants
+        self._fixed = [i for i in needed if nodes[i].fixed]
         self.same = [wanted.index(node) for node in wanted]
         """For every output the first one that is equal to it."""
-        self._fixed = [i for i in needed if nodes[i].fixed]
-        self._nodes = nodes
-        self._emit(tape, wanted, [i for i in needed if not nodes[i].fixed])
-
-    def _emit(self, tape: Tape, wanted: list[int], order: list[int]) -> None:
-        nodes, first_output = self._nodes, len(tape.inputs)
-        slot = {node: index for index, node in enumerate(tape.inputs)}
-        last_use = {read: i for i in order for read in nodes[i].reads}
-        mine = {node: first_output + k for k, node in reversed(list(enumerate(wanted)))}
-        first_spare = first_output + len(wanted)
-        free: list[int] = []
         self.spare = 0
-        pending: list[tuple[int, tuple[int, ...], int]] = []
+        self.source = self._write(tape.inputs, wanted, [i for i in needed if not nodes[i].fixed])
+        """One operation a line, for whoever wants to read it."""
+        made: dict[str, Any] = {name: getattr(torch, name) for name in {n.name for n in nodes}
+                                if name not in ("input", "constant", "number")}
+        # As text, because at the size of a block an interpreter of instructions of our own would
+        # take as long as the operations.
+        exec(self.source, made)
+        self._run: Callable[[list[Tensor]], None] = made["run"]
+
+    def _write(self, inputs: list[int], wanted: list[int], order: list[int]) -> str:
+        nodes = self._nodes
+        names = {node: f"input_{k}" for k, node in enumerate(inputs)}
+        names |= {node: f"fixed_{k}" for k, node in enumerate(self._fixed)}
+        outputs = {node: f"output_{k}" for k, node in reversed(list(enumerate(wanted)))}
+        last_use = {read: i for i in order for read in nodes[i].reads}
+        free: list[str] = []
+        lines = []
         for i in order:
             if nodes[i].name == "input":
                 continue
-            done = {r for r in nodes[i].reads if last_use[r] == i and slot.get(r, -1) >= first_spare}
-            free += sorted(slot[read] for read in done)
-            if i in mine:
-                slot[i] = mine[i]
+            reads = [names[read] for read in nodes[i].reads]
+            done = {read for read in nodes[i].reads if last_use[read] == i}
+            free += sorted(names[read] for read in done if names[read].startswith("spare"))
+            if i in outputs:
+                names[i] = outputs[i]
             elif free:
-                slot[i] = free.pop()
+                names[i] = free.pop()
             else:
-                slot[i] = first_spare + self.spare
+                names[i] = f"spare_{self.spare}"
                 self.spare += 1
-            pending.append((i, nodes[i].reads, slot[i]))
-        first_fixed = first_spare + self.spare
-        slot |= {node: first_fixed + k for k, node in enumerate(self._fixed)}
-        self._code = [
-            Instruction(getattr(torch, nodes[i].name), tuple(slot[r] for r in reads), _options(nodes[i]), into)
-            for i, reads, into in pending
-        ]
-        self._copies = [
-            (slot[node], first_output + k)
-            for k, node in enumerate(wanted)
-            if slot[node] != first_output + k
-        ]
+            options = [f"{key}={value!r}" for key, value in _options(nodes[i]).items()]
+            lines.append(f"{nodes[i].name}({', '.join([*reads, *options, f'out={names[i]}'])})")
+        for k, node in enumerate(wanted):
+            if names[node] != f"output_{k}":
+                lines.append(f"if output_{k} is not {names[node]}: output_{k}.copy_({names[node]})")
+        counts = {
+            "input": len(inputs),
+            "output": len(wanted),
+            "spare": self.spare,
+            "fixed": len(self._fixed),
+        }
+        slots = ", ".join(f"{kind}_{k}" for kind, n in counts.items() for k in range(n))
+        return "\n    ".join(["def run(slots):", f"[{slots}] = slots", *lines]) + "\n"
 
     def fix(self, constants: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
         """The constants, numbers as tensors, and all that follows from them alone."""
@@ -98,12 +97,17 @@ class Program:
         spare: Sequence[Tensor],
         fixed: Sequence[Tensor],
     ) -> None:
-        slots = [*inputs, *outputs, *spare[: self.spare], *fixed]
-        for function, reads, options, into in self._code:
-            function(*[slots[read] for read in reads], **options, out=slots[into])
-        for source, target in self._copies:
-            if slots[target] is not slots[source]:
-                slots[target].copy_(slots[source])
+        self._run([*inputs, *outputs, *spare[: self.spare], *fixed])
+
+
+def _factor(value: Any) -> float:
+    return value.factor if isinstance(value, Value) else 1.0
+
+
+def _node(tape: Tape, value: Any, settled: bool) -> int:
+    if not isinstance(value, Value):
+        return tape.literal(value)
+    return value.settle() if settled else value.node
 
 
 def _options(node: Node) -> dict[str, float]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from quadspike.ops.reference import compute_dtype
 from quadspike.ops.signature import Arguments
-from quadspike.ops.vectorised.blocks import GRAIN, Cut, flat
+from quadspike.ops.vectorised.blocks import Cut, flat
 
 _ROWS = 128
 """Rows of a block whose sums torch takes one after the other: few, or rounding adds up."""
@@ -52,15 +52,14 @@ def _moments(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     Each row of a block is taken as channels of its own; Chan's rule merges rows and blocks.
     """
     cut = Cut.of(x, x.shape[0])
-    values = flat(x, 1)[0]
     counts, means, variances = [], [], []
-    for block in cut.blocks(_ROWS * max(cut.width, GRAIN // _ROWS)):
-        part = block.of(values).to(compute_dtype(x))
-        mean, var = torch.batch_norm_update_stats(part, None, None, 0.0)
-        groups = mean.view(-1, cut.channels, cut.space)
-        means.append(groups)
-        variances.append(var.view_as(groups))
-        counts += [block.m] * len(groups)
+    for block in cut.blocks(flat(x, cut.elements)[0]):
+        for part in block.split(_ROWS):
+            mean, var = torch.batch_norm_update_stats(part.to(compute_dtype(x)), None, None, 0.0)
+            groups = mean.view(-1, cut.channels, cut.space)
+            means.append(groups)
+            variances.append(var.view_as(groups))
+            counts += [len(part)] * len(groups)
     n = torch.tensor(counts, dtype=torch.float64)[:, None, None]
     mean, var = torch.cat(means).double(), torch.cat(variances).double()
     total = n.sum() * cut.space

@@ -77,8 +77,8 @@ def forward_step(lines: Lines, visible: bool = True) -> Program:
 class Asked(NamedTuple):
     """Which gradients a step passes on, and what it is given besides the forward's inputs."""
 
-    later: bool
-    """Gradients of u and o from the step after it."""
+    later: tuple[float, ...]
+    """Gradients of u and o from the step after it: what to multiply them with."""
     membrane: bool
     """A gradient of the membrane itself."""
     earlier: bool
@@ -88,6 +88,8 @@ class Asked(NamedTuple):
     """Gradients of x from later steps that read the same x."""
     residual: bool
     repeated_residual: bool
+    scaled: bool
+    """Whether the gradient of x is multiplied by the norm's scale here, rather than later."""
     affine: bool
     """What to sum for shift and scale."""
     centered: bool
@@ -101,47 +103,48 @@ def backward_step(lines: Lines, asked: Asked) -> Program:
 
     Inputs: the forward's, then u after the step, the output's gradient, and as `asked` the
     membrane's, u's and o's from later, x's and the residual's sums so far. Outputs: x's
-    gradient, and as asked the residual's, two terms for shift and scale, one a constant wanted,
-    and u's and o's for the step before.
+    gradient, and as asked the residual's; then, each but for a factor, two terms for shift and
+    scale, one a constant wanted, and u's and o's for the step before.
     """
     at = _Recorded(lines)
     tape = at.tape
     after, g_o = tape.input(), tape.input()
     g_u: Any = tape.input() if asked.membrane else 0.0
     if asked.later:
-        g_u = tape.input() + g_u
+        g_u = tape.input() * asked.later[0] + g_u
         if not asked.detach_reset:
-            g_o = g_o + tape.input()
+            g_o = tape.input() * asked.later[1] + g_o
     v = at.neuron.excess(after, at.p)
     d_excess = at.neuron.excess_partials(after, at.p)
     g_v = g_o * at.surrogate.derivative(v, at.s)
     g_u = g_v * d_excess[0] + g_u
     d_u, d_o, d_x, *d_p = at.neuron.advance_partials(at.u, at.o, at.current, at.p)
     g_current = g_u * d_x
-    g_x = g_current if at.scale is None else g_current * at.scale
+    g_x = g_current * at.scale if asked.scaled else g_current
     outputs = [g_x + tape.input() if asked.repeated else g_x]
     if asked.residual:
         outputs.append(g_current + tape.input() if asked.repeated_residual else g_current)
+    loose = []
     if asked.affine:
         center = at.x - tape.constant() if asked.centered else at.x
-        outputs += [g_current, g_current * center]
+        loose += [g_current, g_current * center]
     fields = equations.find(lines.equation).neuron_fields
     for field, partial, flag in zip(fields, d_p, asked.wanted, strict=True):
         if flag == "1":
             share = g_u * partial
-            outputs.append(g_v * d_excess[1] + share if field == "u_th" else share)
+            loose.append(g_v * d_excess[1] + share if field == "u_th" else share)
     if asked.earlier:
-        outputs += [g_u * d_u] if asked.detach_reset else [g_u * d_u, g_u * d_o]
-    return Program(tape, outputs)
+        loose += [g_u * d_u] if asked.detach_reset else [g_u * d_u, g_u * d_o]
+    return Program(tape, outputs, loose)
 
 
 @lru_cache(maxsize=1)
 def correction() -> Program:
-    """What a batch's statistics add to the gradient g of x: `g + slope x + constant`."""
+    """The gradient of x behind a batch's statistics: `scale g + slope x + constant`."""
     tape = Tape()
     x, g = tape.input(), tape.input()
-    slope, constant = tape.constant(), tape.constant()
-    return Program(tape, [x * slope + constant + g])
+    scale, slope, constant = tape.constant(), tape.constant(), tape.constant()
+    return Program(tape, [x * slope + constant + g * scale])
 
 
 class _AnyConstants:

@@ -77,7 +77,14 @@ class Value:
         """The node that holds this value, its factor included."""
         if self.factor == 1.0:
             return self.node
-        return self.tape.record("mul", self.node, self.tape.literal(self.factor)).node
+        tape, node = self.tape, self.tape.nodes[self.node]
+        number = tape.literal(self.factor)
+        if node.name == "mul" and not node.fixed:
+            fixed = [read for read in node.reads if tape.nodes[read].fixed]
+            if fixed:  # into the constant, where it costs nothing
+                (other,) = (read for read in node.reads if read != fixed[0])
+                return tape.record("mul", other, tape.record("mul", fixed[0], number).node).node
+        return tape.record("mul", self.node, number).node
 
     def times(self, number: float) -> Any:
         """A multiple, or the number 0."""
@@ -100,7 +107,11 @@ class Value:
                 return self
             shift = self.tape.literal(other / self.factor)
             return self.tape.record("add", self.node, shift).times(self.factor)
-        first, second = (other, self) if self._is_product and not other._is_product else (self, other)
+        first, second = self, other
+        if self._is_product != other._is_product:
+            first, second = (other, self) if self._is_product else (self, other)
+        elif other.factor == 1.0:
+            first, second = other, self
         ratio = second.factor / first.factor
         if not 1 / _MODERATE <= abs(ratio) <= _MODERATE:
             first, ratio = Value(self.tape, first.settle()), second.factor
@@ -163,6 +174,10 @@ class Value:
         return self.tape.record("add", self.settle(), other.settle(), number=0.0)
 
     def _compare(self, name: str, other: Any) -> Value:
+        shift = self._shift
+        if self.factor == 1.0 and shift is not None and not isinstance(other, Value):
+            past = Value(self.tape, self.tape.nodes[self.node].reads[0])
+            return past._compare(name, _number(other) - shift)
         node = other.settle() if isinstance(other, Value) else self.tape.literal(_number(other))
         return self.tape.record(name, self.settle(), node)
 
@@ -171,15 +186,23 @@ class Value:
         return self.tape.nodes[self.node].name == "mul"
 
 
+    @property
+    def _shift(self) -> float | None:
+        """The number last added, if that was what was done last."""
+        node = self.tape.nodes[self.node]
+        if node.name != "add" or node.number != 1.0:
+            return None
+        last = self.tape.nodes[node.reads[1]]
+        return last.number if last.name == "number" else None
+
+
 def _product(tape: Tape, first: int, second: int) -> Any:
     """`first * second`; `f (o - 1)` as `-(f - f o)`, one pass instead of two."""
-    for f, sum_ in ((first, second), (second, first)):
-        node = tape.nodes[sum_]
-        sign = tape.nodes[node.reads[1]] if node.name == "add" and node.number == 1.0 else None
-        if sign is not None and sign.name == "number" and abs(sign.number) == 1.0:
-            if not node.fixed:
-                fused = tape.record("addcmul", f, f, node.reads[0], number=sign.number)
-                return fused.times(sign.number)
+    for f, total in ((first, second), (second, first)):
+        sign = Value(tape, total)._shift
+        if sign in (1.0, -1.0) and not tape.nodes[total].fixed:
+            o = tape.nodes[total].reads[0]
+            return tape.record("addcmul", f, f, o, number=sign).times(sign)
     return tape.record("mul", first, second)
 
 
