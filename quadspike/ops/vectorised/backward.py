@@ -60,9 +60,7 @@ class _Pass:
         self.filled = [Blocks(g, self.cut) for g in filled]
         self.g_state = [Blocks(g.zero_(), self.cut) for g in (made.initial_u, made.initial_o)]
         self.carried = 1 if a.detach_reset else 2
-        self.programs: list[Program] = []
-        for t in reversed(range(a.steps)):
-            self.programs.insert(0, self._program(t))
+        self.programs = [self._program(t) for t in range(a.steps)]
 
     def run(self) -> list[Tensor]:
         """Sums per channel `[1 or T, C]`: shift's, scale's, and those of the constants wanted."""
@@ -102,21 +100,14 @@ class _Pass:
                 carry = [g.at(0, index) for g in self.g_state[: self.carried] if g.steps]
             fixed = walk.fixed(program, t, inputs[-1], self.mean)
             program(inputs, [*outputs, *carry], spare, fixed)
-            self._add(t, outputs[first:], program.factors)
-        # What is handed on is a multiple; a caller's state gets the whole.
-        for g, factor_ in zip(carry, self.programs[0].factors[self.terms :], strict=True):
-            g.mul_(factor_)
-
-    def _add(self, t: int, terms: Sequence[Tensor], factors: Sequence[float]) -> None:
-        for total, term, by in zip(self.sums[-self.terms :], terms, factors, strict=False):
-            row = total[min(t, len(total) - 1), : term.shape[1]]
-            row.add_(term.sum(0), alpha=by)
+            for total, term in zip(self.sums[-self.terms :], outputs[first:], strict=False):
+                total[min(t, len(total) - 1), : term.shape[1]] += term.sum(0)
 
     def _program(self, t: int) -> Program:
         a, walk, last = self.a, self.walk, self.a.steps - 1
         residual = a.residual is not None
         asked = Asked(
-            later=tuple(self.programs[0].factors[self.terms :]) if t < last else (),
+            later=t < last,
             membrane=self._has_membrane(t),
             earlier=t > 0 or not walk.rest,
             detach_reset=a.detach_reset,

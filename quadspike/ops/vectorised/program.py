@@ -18,14 +18,13 @@ _NUMBERED = {"add": "alpha", "addcmul": "value"}
 class Program:
     """Outputs of a tape from its inputs, over one block after the other.
 
-    Outputs marked `loose` are multiples of what is wanted: `factors` says which. An output may be
-    the memory of the one input it is added to.
+    An output may be the memory of the one input it is added to.
     """
 
-    def __init__(self, tape: Tape, outputs: Sequence[Any], loose: Sequence[Any] = ()) -> None:
-        values = [*outputs, *loose]
-        self.factors = [_factor(value) for value in loose]
-        wanted = [_node(tape, value, settled=k < len(outputs)) for k, value in enumerate(values)]
+    def __init__(self, tape: Tape, outputs: Sequence[Any]) -> None:
+        wanted = [
+            value.settle() if isinstance(value, Value) else tape.literal(value) for value in outputs
+        ]
         self._nodes = nodes = _fused(tape.nodes, wanted)
         needed = _needed(nodes, wanted)
         self._constants = tape.constants
@@ -98,16 +97,6 @@ class Program:
         fixed: Sequence[Tensor],
     ) -> None:
         self._run([*inputs, *outputs, *spare[: self.spare], *fixed])
-
-
-def _factor(value: Any) -> float:
-    return value.factor if isinstance(value, Value) else 1.0
-
-
-def _node(tape: Tape, value: Any, settled: bool) -> int:
-    if not isinstance(value, Value):
-        return tape.literal(value)
-    return value.settle() if settled else value.node
 
 
 def _options(node: Node) -> dict[str, float]:

@@ -77,8 +77,8 @@ def forward_step(lines: Lines, visible: bool = True) -> Program:
 class Asked(NamedTuple):
     """Which gradients a step passes on, and what it is given besides the forward's inputs."""
 
-    later: tuple[float, ...]
-    """Gradients of u and o from the step after it: what to multiply them with."""
+    later: bool
+    """Gradients of u and o from the step after it."""
     membrane: bool
     """A gradient of the membrane itself."""
     earlier: bool
@@ -103,17 +103,17 @@ def backward_step(lines: Lines, asked: Asked) -> Program:
 
     Inputs: the forward's, then u after the step, the output's gradient, and as `asked` the
     membrane's, u's and o's from later, x's and the residual's sums so far. Outputs: x's
-    gradient, and as asked the residual's; then, each but for a factor, two terms for shift and
-    scale, one a constant wanted, and u's and o's for the step before.
+    gradient, and as asked the residual's, two terms for shift and scale, one a constant wanted,
+    and u's and o's for the step before.
     """
     at = _Recorded(lines)
     tape = at.tape
     after, g_o = tape.input(), tape.input()
     g_u: Any = tape.input() if asked.membrane else 0.0
     if asked.later:
-        g_u = tape.input() * asked.later[0] + g_u
+        g_u = tape.input() + g_u
         if not asked.detach_reset:
-            g_o = tape.input() * asked.later[1] + g_o
+            g_o = tape.input() + g_o
     v = at.neuron.excess(after, at.p)
     d_excess = at.neuron.excess_partials(after, at.p)
     g_v = g_o * at.surrogate.derivative(v, at.s)
@@ -124,18 +124,17 @@ def backward_step(lines: Lines, asked: Asked) -> Program:
     outputs = [g_x + tape.input() if asked.repeated else g_x]
     if asked.residual:
         outputs.append(g_current + tape.input() if asked.repeated_residual else g_current)
-    loose = []
     if asked.affine:
         center = at.x - tape.constant() if asked.centered else at.x
-        loose += [g_current, g_current * center]
+        outputs += [g_current, g_current * center]
     fields = equations.find(lines.equation).neuron_fields
     for field, partial, flag in zip(fields, d_p, asked.wanted, strict=True):
         if flag == "1":
             share = g_u * partial
-            loose.append(g_v * d_excess[1] + share if field == "u_th" else share)
+            outputs.append(g_v * d_excess[1] + share if field == "u_th" else share)
     if asked.earlier:
-        loose += [g_u * d_u] if asked.detach_reset else [g_u * d_u, g_u * d_o]
-    return Program(tape, outputs, loose)
+        outputs += [g_u * d_u] if asked.detach_reset else [g_u * d_u, g_u * d_o]
+    return Program(tape, outputs)
 
 
 @lru_cache(maxsize=1)

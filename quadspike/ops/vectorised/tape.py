@@ -78,13 +78,10 @@ class Value:
         if self.factor == 1.0:
             return self.node
         tape, node = self.tape, self.tape.nodes[self.node]
-        number = tape.literal(self.factor)
-        if node.name == "mul" and not node.fixed:
-            fixed = [read for read in node.reads if tape.nodes[read].fixed]
-            if fixed:  # into the constant, where it costs nothing
-                (other,) = (read for read in node.reads if read != fixed[0])
-                return tape.record("mul", other, tape.record("mul", fixed[0], number).node).node
-        return tape.record("mul", self.node, number).node
+        if node.name == "mul" and not node.fixed:  # together with the product, in one pass
+            zero = tape.literal(0.0)
+            return tape.record("addcmul", zero, *node.reads, number=self.factor).node
+        return tape.record("mul", self.node, tape.literal(self.factor)).node
 
     def times(self, number: float) -> Any:
         """A multiple, or the number 0."""
