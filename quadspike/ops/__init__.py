@@ -88,9 +88,7 @@ def choose(backend: str, neuron: Any, device: torch.device, dtype: torch.dtype) 
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _obstacle(
-    backend: str, device: str, dtype: torch.dtype, neuron: type, surrogate: type
-) -> str:
+def _obstacle(backend: str, device: str, dtype: torch.dtype, neuron: type, surrogate: type) -> str:
     """Why a backend cannot run; empty if it can."""
     if backend == "vectorised" and device != "cpu":
         return f"it is for the CPU, not {device}"
@@ -102,7 +100,7 @@ def _obstacle(
     if dtype not in _STORED[backend]:
         return f"{_name(dtype)} (it stores {', '.join(map(_name, _STORED[backend]))})"
     lines = equations if backend == "triton" else recorded
-    return lines.obstacle(neuron, surrogate)
+    return str(lines.obstacle(neuron, surrogate))
 
 
 def _name(dtype: torch.dtype) -> str:

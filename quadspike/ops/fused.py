@@ -48,8 +48,9 @@ def soma(
     """As `reference.soma`, with a batch normalisation's statistics inside the operator."""
     if x.ndim == 1:  # no channel axis: one channel
         lone = None if state is None else State(state.u[:, None], state.o[:, None], state.step)
-        options: dict[str, Any] = {"state": lone, "taps": taps, "keep_state": keep_state, "backend": backend}
-        return _without_channels(soma(x[:, None], neuron, steps=steps, batch=batch, **options))
+        options: dict[str, Any] = {"taps": taps, "keep_state": keep_state, "backend": backend}
+        wide = soma(x[:, None], neuron, steps=steps, batch=batch, state=lone, **options)
+        return _without_channels(wide)
     x = layout.settle(x)
     last = layout.has_channels_last(x)
     start = state.step if state else 0

@@ -23,9 +23,7 @@ def backward(given: Incoming, a: Arguments) -> Gradients:
     """Gradients of everything asked for."""
     result = Gradients(*gradients(a, given.affine_wanted, given.wanted))
     dtype = compute_dtype(a.x)
-    made = Gradients(
-        *(value if value.dtype == dtype else torch.empty_like(value, dtype=dtype) for value in result)
-    )
+    made = Gradients(*(torch.empty_like(g, dtype=dtype) if g.dtype != dtype else g for g in result))
     shift, scale, *constants = _Pass(given, a, made).run()
     if len(shift):
         _finish_affine(given, a, made, shift, scale)
@@ -41,16 +39,15 @@ class _Pass:
     """All blocks, forward and back: fills gradients element by element, and sums."""
 
     def __init__(self, given: Incoming, a: Arguments, made: Gradients) -> None:
-        self.given, self.a, self.made = given, a, made
+        self.given, self.a = given, a
         self.walk = walk = Walk(a, given.affine, visible=False)
         self.cut, dtype = walk.cut, walk.dtype
-        self.summed = summed = given.affine_wanted or a.mode == "batch"
-        self.centered = summed and a.mode in ("batch", "running")
+        wide = a.affine_steps if given.affine_wanted or a.mode == "batch" else 0
+        self.centered = wide > 0 and a.mode in ("batch", "running")
         self.mean = [self.cut.tile(given.moments[0], dtype)] if self.centered else []
-        wide = a.affine_steps if summed else 0
         rows = [count for count in rows_of(a, given.wanted) if count]
         self.sums = [torch.zeros(n, self.cut.width, dtype=dtype) for n in (wide, wide, *rows)]
-        self.terms = 2 * summed + len(rows)
+        self.terms = 2 * (wide > 0) + len(rows)
         last = layout.has_channels_last(a.x)
         self.g_out = Blocks(layout.settle(given.out, last), self.cut)
         self.g_membrane: Blocks | None = None
@@ -115,7 +112,7 @@ class _Pass:
             residual=residual,
             repeated_residual=residual and a.residual_steps < a.steps and t < last,
             scaled=a.mode != "none" and not _scaled_later(a),
-            affine=self.summed,
+            affine=len(self.sums[0]) > 0,
             centered=self.centered,
             wanted=self.given.wanted,
         )

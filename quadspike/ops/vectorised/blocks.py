@@ -15,9 +15,11 @@ from quadspike.ops import layout
 WIDTH = 1024
 """Constants per channel are laid out over about so many elements: rows long enough for torch's
 vectorised loops, few enough to stay in the nearest cache."""
-SIZE = 131072
-"""Elements of a block for each thread. Enough to make little of what a call of torch costs, and
-twice what torch asks for before it gives a thread work of its own."""
+SIZE = 2**19
+"""Elements of a block and its steps for each thread: many enough that what a call of torch costs
+is little, few enough for the cache."""
+LARGEST, SMALLEST = 2**17, 2**15
+"""Elements of a block for each thread; with fewer torch gives a thread no work of its own."""
 
 
 class Cut(NamedTuple):
@@ -27,12 +29,13 @@ class Cut(NamedTuple):
     channels: int
     space: int
     """Neighbours of the same channel: 1 where channels come last."""
+    steps: int
 
     @classmethod
-    def of(cls, x: Tensor, samples: int) -> Cut:
+    def of(cls, x: Tensor, samples: int, steps: int = 1) -> Cut:
         places, channels = layout.space_of(x), x.shape[1]
         space = 1 if layout.has_channels_last(x) else places
-        return cls(samples * channels * places, channels, space)
+        return cls(samples * channels * places, channels, space, steps)
 
     @property
     def period(self) -> int:
@@ -45,13 +48,14 @@ class Cut(NamedTuple):
     @property
     def rows(self) -> int:
         """Rows of a block."""
-        return max(1, SIZE * torch.get_num_threads() // self.width)
+        size = max(SMALLEST, min(LARGEST, SIZE // self.steps))
+        return max(1, size * torch.get_num_threads() // self.width)
 
     def blocks(self, step: Tensor) -> list[Tensor]:
         """All blocks of one step; the last is what does not fill a row."""
         whole = self.elements - self.elements % self.width
         cut = list(step[:whole].view(-1, self.width).split(self.rows)) if whole else []
-        return cut + [step[whole:].view(1, -1)] if whole < self.elements else cut
+        return [*cut, step[whole:].view(1, -1)] if whole < self.elements else cut
 
     def tile(self, values: Tensor, dtype: torch.dtype) -> Tensor:
         """Values `[C]` laid out over a row of a block; one for the layer as it is."""

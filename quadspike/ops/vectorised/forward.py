@@ -23,8 +23,7 @@ def forward(a: Arguments) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     moments, affine = normalise(a)
     out = layout.empty(a.x, a.steps * a.batch, a.x.dtype)
     membrane = layout.empty(a.x, a.keep * a.batch, compute_dtype(a.x))
-    if a.x.numel():
-        _over_time(Walk(a, affine, visible=True), out, membrane)
+    _over_time(Walk(a, affine, visible=True), out, membrane)
     return out, membrane, moments, affine
 
 
@@ -52,7 +51,7 @@ class Walk:
 
     def __init__(self, a: Arguments, affine: Tensor, visible: bool) -> None:
         self.a, self.dtype = a, compute_dtype(a.x)
-        self.cut = Cut.of(a.x, a.batch)
+        self.cut = Cut.of(a.x, a.batch, a.steps)
         given = [a.x] if a.residual is None else [a.x, a.residual]
         self._given = [Blocks(value, self.cut) for value in given]
         self.count = self._given[0].count

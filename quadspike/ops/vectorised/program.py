@@ -34,8 +34,9 @@ class Program:
         self.spare = 0
         self.source = self._write(tape.inputs, wanted, [i for i in needed if not nodes[i].fixed])
         """One operation a line, for whoever wants to read it."""
-        made: dict[str, Any] = {name: getattr(torch, name) for name in {n.name for n in nodes}
-                                if name not in ("input", "constant", "number")}
+        made: dict[str, Any] = {
+            name: getattr(torch, name, None) for name in {node.name for node in nodes}
+        }
         # As text, because at the size of a block an interpreter of instructions of our own would
         # take as long as the operations.
         exec(self.source, made)
@@ -127,6 +128,5 @@ def _fused(nodes: list[Node], wanted: list[int]) -> list[Node]:
             base, other = other, base
         product = nodes[other]
         if product.name == "mul" and uses[other] == 1 and not product.fixed:
-            if all(nodes[read].name != "number" for read in (base, *product.reads)):
-                fused[i] = Node("addcmul", (base, *product.reads), node.number)
+            fused[i] = Node("addcmul", (base, *product.reads), node.number)
     return fused

@@ -182,7 +182,6 @@ class Value:
     def _is_product(self) -> bool:
         return self.tape.nodes[self.node].name == "mul"
 
-
     @property
     def _shift(self) -> float | None:
         """The number last added, if that was what was done last."""
