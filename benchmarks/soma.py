@@ -32,7 +32,7 @@ from quadspike import QIF
 from quadspike.benchmark.timing import Effort, copy_rate
 from quadspike.norms import TDBatchNorm
 from quadspike.ops import equations, registration
-from quadspike.ops.signature import Arguments
+from quadspike.ops.signature import Arguments, Gradients, Incoming
 from quadspike.ops.triton import launch_backward, launch_forward, tiles
 
 LAYERS = ((64, 32), (128, 32), (256, 16), (512, 8))
@@ -127,6 +127,7 @@ class Layer:
             eps=norm.eps,
             sync=False,
             detach_reset=False,
+            backend="triton",
         )
         sets = max(2, -(-BEYOND_CACHE // (3 * self.bytes)))
         return [
@@ -134,11 +135,11 @@ class Layer:
             for _ in range(sets)
         ]
 
-    def incoming(self, given: list[Arguments]) -> list[launch_backward.Incoming]:
+    def incoming(self, given: list[Arguments]) -> list[Incoming]:
         """Gradients of the outputs, and what the forward made."""
         made = [registration.soma(*a)[2:] for a in given]
         flags = "0" * len(given[0].p_kinds)
-        return [launch_backward.Incoming(self.tensor(), None, *m, True, flags) for m in made]
+        return [Incoming(self.tensor(), None, *m, True, flags) for m in made]
 
 
 def measure(layer: Layer, copy: float) -> list[Timing]:
@@ -186,9 +187,9 @@ def kernel_calls(kernel: Kernel, layer: Layer) -> tuple[int, list[Callable[[], A
     if kernel == "apply":
         return 2 + reads, [lambda g=g, a=a: launch_forward.apply(a, g.affine) for g, a in pairs]
 
-    def walk(g: launch_backward.Incoming, a: Arguments) -> Any:
+    def walk(g: Incoming, a: Arguments) -> Any:
         slots = launch_backward.Slots.of(a, g)
-        made = launch_backward.Gradients(*registration.gradients(a, True, g.wanted))
+        made = Gradients(*registration.gradients(a, True, g.wanted))
         sums = kernel == "sums"
         return launch_backward.walk(
             g, a, slots, made, None if sums else g.moments, sums=sums, write=not sums

@@ -1,4 +1,4 @@
-"""One soma by the reference and by the kernels, and whether they agree.
+"""One soma by the reference and by a fast path, and whether they agree.
 
 Two ways to round may differ in a spike where a membrane lies within rounding of its
 threshold, and in a gradient where it lies at an edge of the window: inputs are drawn until
@@ -48,9 +48,9 @@ class PerStep(BatchNorm):
         return self.scale, self.shift
 
 
-def twins(channels: int, device: str, **options: Any) -> list[Soma]:
-    """The same soma twice, by the reference and by the kernels."""
-    pair = [Soma(channels, backend=kind, **options) for kind in ("reference", "triton")]
+def twins(channels: int, device: str, backend: str = "triton", **options: Any) -> list[Soma]:
+    """The same soma twice, by the reference and by the backend."""
+    pair = [Soma(channels, backend=kind, **options) for kind in ("reference", backend)]
     return [soma.to(device) for soma in pair]
 
 
@@ -122,13 +122,15 @@ def near_a_tie(soma: Soma, membrane: Tensor) -> bool:
     return False
 
 
-def check(case: Case, device: str = "cpu", seed: int = 0) -> None:
+def check(case: Case, device: str = "cpu", seed: int = 0, backend: str = "triton") -> None:
     """Both agree: the same spikes, and gradients to the accuracy of the type."""
     case = {**DEFAULTS, **case}
+    exact = torch.promote_types(case["dtype"], torch.float32)
+    rounding = 2e-5 if exact == torch.float32 else 1e-11
     samples, held = case["size"][0], 1 if case["static"] else case["steps"]
     for attempt in range(20):
         torch.manual_seed(seed + attempt)
-        soma = build(case).to(device)
+        soma = build(case).to(device, exact)
         tensors = {"x": draw(case, samples * held)}
         if case["residual"]:
             held_residual = 1 if "one" in case["residual"] else case["steps"]
@@ -137,12 +139,12 @@ def check(case: Case, device: str = "cpu", seed: int = 0) -> None:
                 tensors["residual"].round_()  # spikes are added to spikes: a type holds them whole
         tensors["weights"] = draw(case, samples * case["steps"])
         tensors = {name: value.to(device) for name, value in tensors.items()}
-        expected, membrane, gradients = run(soma, case, "reference", tensors, torch.float32)
+        expected, membrane, gradients = run(soma, case, "reference", tensors, exact)
         if not near_a_tie(soma, membrane):
             break
     else:
         raise AssertionError("no input without a tie was found")
-    out, _, results = run(soma, case, "triton", tensors, case["dtype"])
+    out, _, results = run(soma, case, backend, tensors, case["dtype"])
     assert out.dtype == case["dtype"]
     assert out.stride() == expected.stride() or out.shape[2:].numel() == 1
     torch.testing.assert_close(out, expected.to(case["dtype"]), rtol=0, atol=0)
@@ -153,9 +155,9 @@ def check(case: Case, device: str = "cpu", seed: int = 0) -> None:
             continue
         size = float(value.abs().max()) + 1e-3
         stored = name.endswith((" x", "residual"))  # in the activations' type
-        got = results[name].float() / size
+        got = results[name].to(exact) / size
         assert got.shape == value.shape, name
-        tolerance = max(coarse, 2e-5) if stored else 2e-5
+        tolerance = max(coarse, rounding) if stored else rounding
         torch.testing.assert_close(
             got, value / size, rtol=tolerance, atol=tolerance, msg=lambda m, n=name: f"{n}: {m}"
         )

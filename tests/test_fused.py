@@ -1,4 +1,4 @@
-"""The fused soma as a part of the library: memory, states, taps, torch, workers, who runs."""
+"""The fast paths as a part of the library: memory, states, taps, torch, workers, who runs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import torch.multiprocessing as mp
 from torch import nn
 from torch.utils._pytree import tree_map_only
 
-pytest.importorskip("triton")
-
 from quadspike import LIF, QIF, Network, QuadspikeError, Soma, ops
 from quadspike.call import Call
 from quadspike.deploy import stream
@@ -22,9 +20,21 @@ from quadspike.taps import KINDS, Taps
 from tests.kernel_cases import twins
 
 
+@pytest.fixture(params=["triton", "vectorised"])
+def backend(request):
+    if request.param == "triton":
+        pytest.importorskip("triton")
+    return request.param
+
+
+@pytest.fixture
+def device(backend):
+    return "cuda" if backend == "triton" and torch.cuda.is_available() else "cpu"
+
+
 @pytest.mark.parametrize(("residual", "kept"), [(None, 1), ("after", 1), ("before", 2)])
-def test_only_activations_someone_holds_anyway_are_saved(residual, kept, device):
-    _, soma = twins(3, device, residual=residual)
+def test_only_activations_someone_holds_anyway_are_saved(residual, kept, device, backend):
+    _, soma = twins(3, device, backend, residual=residual)
     x = torch.randn(8, 3, 6, 6, device=device, requires_grad=True)
     other = torch.randn_like(x).requires_grad_()
     saved = []
@@ -34,8 +44,8 @@ def test_only_activations_someone_holds_anyway_are_saved(residual, kept, device)
     assert sorted(large) == sorted(t.data_ptr() for t in (x, other)[:kept])
 
 
-def test_other_memory_is_laid_out_first(device):
-    reference, fused = twins(4, device, residual="before")
+def test_other_memory_is_laid_out_first(device, backend):
+    reference, fused = twins(4, device, backend, residual="before")
     x = torch.randn(5, 4, 3, 6, device=device).permute(3, 1, 2, 0)
     residual = torch.randn(6, 4, 3, 5, device=device).contiguous(memory_format=torch.channels_last)
     call = Call(3, 2)
@@ -43,17 +53,17 @@ def test_other_memory_is_laid_out_first(device):
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (4, 3, 5, 6), (3, 2, 4, 2, 3, 2)])
-def test_neurons_of_any_rank_stream_as_they_run(shape, device):
+def test_neurons_of_any_rank_stream_as_they_run(shape, device, backend):
     neuron, x = QIF(), torch.randn(shape, device=device)
-    expected, state = neuron.run(x)
     steps, batch = shape[:2]
 
-    def run(part, before=None):
+    def run(part, before=None, backend=backend):
         flat = part.flatten(0, 1)
-        given = {"steps": len(part), "batch": batch, "state": before, "backend": "triton"}
+        given = {"steps": len(part), "batch": batch, "state": before, "backend": backend}
         return ops.soma(flat, neuron, **given)
 
-    whole = run(x)
+    out, state, _ = run(x, backend="reference")
+    expected, whole = out.view(shape), run(x)
     assert torch.equal(whole.out.view(shape), expected)
     torch.testing.assert_close(whole.state.u, state.u)
     first = run(x[:1])
@@ -63,12 +73,12 @@ def test_neurons_of_any_rank_stream_as_they_run(shape, device):
     assert second.state.step == steps
 
 
-def test_gradients_pass_through_a_state(device):
+def test_gradients_pass_through_a_state(device, backend):
     neuron, x = LIF(surrogate="arctan"), torch.randn(4, 3, 5, device=device)
     grads = []
-    for backend in ("reference", "triton"):
+    for kind in ("reference", backend):
         given = x.clone().requires_grad_()
-        options = {"steps": 2, "batch": 3, "backend": backend}
+        options = {"steps": 2, "batch": 3, "backend": kind}
         first = ops.soma(given[:2].flatten(0, 1), neuron, **options)
         second = ops.soma(given[2:].flatten(0, 1), neuron, state=first.state, **options)
         grads += torch.autograd.grad((second.out * torch.arange(5, device=device)).sum(), given)
@@ -76,13 +86,13 @@ def test_gradients_pass_through_a_state(device):
     torch.testing.assert_close(*grads)
 
 
-def test_a_network_streams_as_it_runs(device):
+def test_a_network_streams_as_it_runs(device, backend):
     thresholds = torch.linspace(0.4, 0.7, 12).view(3, 4)
     layers = [
         nn.Linear(5, 4),
-        Soma(4, backend="triton"),
+        Soma(4, backend=backend),
         nn.Linear(4, 4),
-        Soma(4, QIF(u_th=thresholds.clamp(min=0.5)), norm=None, backend="triton"),
+        Soma(4, QIF(u_th=thresholds.clamp(min=0.5)), norm=None, backend=backend),
         nn.Linear(4, 2),
     ]
     net = Network(*layers, timesteps=3).to(device).eval()
@@ -94,10 +104,10 @@ def test_a_network_streams_as_it_runs(device):
         live(frames[0])
 
 
-def test_taps_see_what_they_see_in_the_reference(device):
+def test_taps_see_what_they_see_in_the_reference(device, backend):
     seen, grads = [], []
     x = torch.randn(12, 3, 4, 4, device=device)
-    for soma in twins(3, device, neuron=QIF(surrogate="triangle")):
+    for soma in twins(3, device, backend, neuron=QIF(surrogate="triangle")):
         given = x.clone().requires_grad_()
         call = Call(3, 4, taps=Taps(tuple(set(KINDS) - {"output"})))
         out = soma(given, call)
@@ -112,10 +122,10 @@ def test_taps_see_what_they_see_in_the_reference(device):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_a_membrane_that_is_no_number_stays_visible(value, device):
+def test_a_membrane_that_is_no_number_stays_visible(value, device, backend):
     x = torch.zeros(2, 4, device=device)
     x[0, 1] = value
-    result = ops.soma(x, QIF(), steps=2, batch=1, backend="triton", keep_state=False)
+    result = ops.soma(x, QIF(), steps=2, batch=1, backend=backend, keep_state=False)
     assert result.out.isnan().tolist() == [[False, True, False, False]] * 2
     assert result.state is None
 
@@ -123,7 +133,7 @@ def test_a_membrane_that_is_no_number_stays_visible(value, device):
 # -- what torch makes of the operators ---------------------------------------------------
 
 
-def arguments(device, **changes):
+def arguments(device, backend, **changes):
     """What `quadspike::soma` is given by a small soma."""
     given = []
 
@@ -133,7 +143,7 @@ def arguments(device, **changes):
 
     case = {"residual": None, "learned": None, "keep": False, **changes}
     options = {"a": nn.Parameter(torch.full((3,), 0.25))} if case["learned"] else {}
-    soma = Soma(3, QIF(**options), norm=case["norm"], residual=case["residual"], backend="triton")
+    soma = Soma(3, QIF(**options), norm=case["norm"], residual=case["residual"], backend=backend)
     x = torch.randn(4, 3, 2, 2, device=device).requires_grad_()
     residual = torch.randn_like(x).requires_grad_() if case["residual"] else None
     with pytest.MonkeyPatch.context() as patch:
@@ -151,8 +161,8 @@ def arguments(device, **changes):
         {"norm": "tdbn", "residual": "before", "keep": True},
     ],
 )
-def test_the_operators_are_what_torch_expects(changes, device):
-    args = arguments(device, **changes)
+def test_the_operators_are_what_torch_expects(changes, device, backend):
+    args = arguments(device, backend, **changes)
     torch.library.opcheck(registration.soma, args)
     out, _, moments, affine = registration.soma(*args)
     incoming = (torch.randn_like(out), None, moments, affine, True, "1" + "0" * 4)
@@ -162,12 +172,12 @@ def test_the_operators_are_what_torch_expects(changes, device):
     torch.library.opcheck(registration.soma_backward, given, test_utils=checks)
 
 
-def test_compiles_whole_with_the_same_gradients(device):
+def test_compiles_whole_with_the_same_gradients(device, backend):
     x = torch.randn(6, 3, 4, 4, device=device)
     results = []
     for wrap in (lambda f: f, lambda f: torch.compile(f, backend="aot_eager", fullgraph=True)):
         torch.manual_seed(1)
-        soma = Soma(3, QIF(a=nn.Parameter(torch.tensor(0.25))), backend="triton").to(device)
+        soma = Soma(3, QIF(a=nn.Parameter(torch.tensor(0.25))), backend=backend).to(device)
         given = x.clone().requires_grad_()
         out = wrap(lambda t, soma=soma: soma(t, Call(3, 2)))(given)
         out.square().sum().backward()
@@ -181,24 +191,57 @@ def test_compiles_whole_with_the_same_gradients(device):
 
 def test_explain_tells_the_truth():
     soma = Soma(3)
-    assert soma.explain() == ("reference", "tensors on the CPU")
+    assert soma.explain() == ("vectorised", "blocks in the cache for float32 on cpu")
+    assert soma.explain(dtype=torch.float64).backend == "vectorised"
+    assert soma.explain("mps").backend == "reference"
+    assert Soma(3, backend="reference").explain("cuda") == ("reference", "asked for")
+    assert Soma(3, backend="vectorised").explain() == ("vectorised", "asked for")
+    with pytest.raises(QuadspikeError, match="for the CPU, not cuda"):
+        Soma(3, backend="vectorised").explain("cuda")
+
+
+def test_explain_tells_the_truth_about_kernels():
+    pytest.importorskip("triton")
+    soma = Soma(3)
     assert soma.explain("cuda").backend == "triton"
     assert soma.explain("cuda", torch.float64).backend == "reference"
     assert "float64" in soma.explain("cuda", torch.float64).reason
     assert "float64" in soma.double().explain("cuda").reason
-    assert Soma(3, backend="reference").explain("cuda") == ("reference", "asked for")
 
 
-def test_a_neuron_without_partials_runs_on_the_reference():
-    class Plain(Neuron):
-        name = "plain"
-        advance = staticmethod(LIF.advance)
+class Plain(Neuron):
+    """A neuron that states no partial derivatives."""
 
-    neuron = Plain()
-    neuron.surrogate = LIF().surrogate
-    choice = ops.choose("auto", neuron, torch.device("cuda"), torch.float32)
+    name = "plain"
+    advance = staticmethod(LIF.advance)
+
+    def __init__(self):
+        super().__init__()
+        self.surrogate = LIF().surrogate
+
+
+def test_a_neuron_without_partials_runs_on_the_reference(device, backend):
+    choice = ops.choose("auto", Plain(), torch.device(device), torch.float32)
     assert choice.backend == "reference"
     assert "advance_partials" in choice.reason
+
+
+class Branching(LIF):
+    """A neuron whose lines torch can run, and a tape cannot."""
+
+    @staticmethod
+    def advance(u, o, x, p):
+        return torch.where(o > 0, p.u_reset, p.beta * u) + x
+
+
+def test_a_neuron_that_is_no_plain_arithmetic_runs_on_the_reference():
+    x = torch.randn(3, 2, 5)
+    choice = ops.choose("auto", Branching(), torch.device("cpu"), torch.float32)
+    assert choice.backend == "reference"
+    assert "Branching" in choice.reason
+    assert torch.equal(Branching()(x), LIF()(x))
+    with pytest.raises(QuadspikeError, match="plain arithmetic"):
+        ops.soma(x[0], Branching(), steps=1, batch=2, backend="vectorised")
 
 
 @pytest.mark.parametrize(
@@ -208,6 +251,7 @@ def test_a_neuron_without_partials_runs_on_the_reference():
 def test_kernels_that_cannot_run_are_refused_when_asked_for(
     dtype, interpreter, message, monkeypatch
 ):
+    pytest.importorskip("triton")
     monkeypatch.setenv("TRITON_INTERPRET", interpreter)
     with pytest.raises(QuadspikeError, match=message):
         Soma(3, backend="triton")(torch.zeros(2, 2, 3, dtype=dtype))
@@ -221,11 +265,11 @@ def test_without_triton_the_reason_says_so(monkeypatch):
 # -- across workers ------------------------------------------------------------------------
 
 
-def _worker(rank, port, x, weights, queue):
+def _worker(rank, port, x, weights, backend, queue):
     torch.distributed.init_process_group(
         "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
     )
-    soma = synchronize(Soma(3, QIF(surrogate="arctan"), backend="triton"))
+    soma = synchronize(Soma(3, QIF(surrogate="arctan"), backend=backend))
     mine = slice(0, 5) if rank == 0 else slice(5, 8)  # unequal shares
     part = x[:, mine].clone().requires_grad_()
     out = soma(part)
@@ -238,7 +282,7 @@ def _worker(rank, port, x, weights, queue):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="its workers use the interpreter")
-def test_synchronised_workers_equal_one_process():
+def test_synchronised_workers_equal_one_process(backend):
     x, weights = torch.randn(2, 8, 3, 4, 4) * 2 + 5, torch.randn(2, 8, 3, 4, 4)
     alone = Soma(3, QIF(surrogate="arctan"), backend="reference")
     whole = x.clone().requires_grad_()
@@ -250,7 +294,8 @@ def test_synchronised_workers_equal_one_process():
     context = mp.get_context("spawn")
     queue = context.SimpleQueue()
     workers = [
-        context.Process(target=_worker, args=(rank, port, x, weights, queue)) for rank in range(2)
+        context.Process(target=_worker, args=(rank, port, x, weights, backend, queue))
+        for rank in range(2)
     ]
     for worker in workers:
         worker.start()

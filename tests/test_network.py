@@ -199,7 +199,7 @@ def test_fire_then_sum_makes_integers_and_sum_then_fire_spikes():
 def test_explain_names_every_soma():
     rows = create_model("resnet8", neuron="lif").explain()
     assert [row.layer for row in rows][:2] == ["stem.soma", "layer1.0.first.soma"]
-    assert {(row.neuron, row.norm, row.backend) for row in rows} == {("lif", "tdbn", "reference")}
+    assert {(row.neuron, row.norm, row.backend) for row in rows} == {("lif", "tdbn", "vectorised")}
     assert all(row.reason for row in rows)
 
 

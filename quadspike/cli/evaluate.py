@@ -22,7 +22,7 @@ def evaluate(
         run: The run's folder.
         weights: last or best.
         device: auto, cpu, cuda or cuda:N.
-        backend: Who computes the somas: auto, reference or triton.
+        backend: Who computes the somas: auto, reference, vectorised or triton.
         data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
     """
     from quadspike.training.again import evaluate as again

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from quadspike.ops.reference import (
     compute_dtype,
     statistics,
 )
+from quadspike.ops.vectorised import steps as recorded
 from quadspike.state import State
 from quadspike.taps import Taps
 
@@ -40,9 +41,12 @@ __all__ = [
     "statistics",
 ]
 
-Backend = Literal["auto", "reference", "triton"]
-BACKENDS: tuple[str, ...] = ("auto", "reference", "triton")
-_STORED = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+Backend = Literal["auto", "reference", "vectorised", "triton"]
+BACKENDS: tuple[str, ...] = get_args(Backend)
+_STORED = {
+    "triton": (torch.float32, torch.bfloat16, torch.float16),
+    "vectorised": (torch.float32, torch.float64, torch.bfloat16, torch.float16),
+}
 
 
 class Choice(NamedTuple):
@@ -60,37 +64,47 @@ def check_backend(backend: str) -> str:
 def choose(backend: str, neuron: Any, device: torch.device, dtype: torch.dtype) -> Choice:
     """Who computes a soma of `neuron` on tensors of this device and type, and why.
 
-    "auto" takes the fused kernels for every CUDA tensor they can run, and the reference
-    otherwise; nothing is ever swapped in silently.
+    "auto" takes the vectorised path on the CPU and the fused kernels elsewhere, and the
+    reference for what they cannot run; nothing is ever swapped in silently.
     """
     check_backend(backend)
     if backend == "reference":
         return Choice("reference", "asked for")
-    obstacle = _obstacle(device.type, dtype, type(neuron), type(neuron.surrogate))
-    if backend == "triton":
-        if obstacle:
+    asked = backend != "auto"
+    if not asked:
+        backend = "vectorised" if device.type == "cpu" else "triton"
+    obstacle = _obstacle(backend, device.type, dtype, type(neuron), type(neuron.surrogate))
+    if obstacle:
+        if asked:
             raise QuadspikeError(
-                f"backend 'triton' was asked for, but the kernels cannot run here: {obstacle}; "
+                f"backend {backend!r} was asked for, but cannot run here: {obstacle}; "
                 "use 'auto' or 'reference'"
             )
-        return Choice("triton", "asked for")
-    if device.type == "cpu":
-        return Choice("reference", "tensors on the CPU")
-    if obstacle:
         return Choice("reference", obstacle)
-    return Choice("triton", f"fused kernels for {_STORED[dtype]} on {device.type}")
+    if asked:
+        return Choice(backend, "asked for")
+    how = "blocks in the cache" if backend == "vectorised" else "fused kernels"
+    return Choice(backend, f"{how} for {_name(dtype)} on {device.type}")
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _obstacle(device: str, dtype: torch.dtype, neuron: type, surrogate: type) -> str:
-    """Why the kernels cannot run; empty if they can."""
-    if importlib.util.find_spec("triton") is None:
-        return "Triton is not installed"
-    if device != "cuda" and not (device == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
-        return f"they are for CUDA, not {device} (or Triton's interpreter, TRITON_INTERPRET=1)"
-    if dtype not in _STORED:
-        return f"{str(dtype).removeprefix('torch.')} (they store {', '.join(_STORED.values())})"
-    return str(equations.obstacle(neuron, surrogate))
+def _obstacle(backend: str, device: str, dtype: torch.dtype, neuron: type, surrogate: type) -> str:
+    """Why a backend cannot run; empty if it can."""
+    if backend == "vectorised" and device != "cpu":
+        return f"it is for the CPU, not {device}"
+    if backend == "triton":
+        if importlib.util.find_spec("triton") is None:
+            return "Triton is not installed"
+        if device != "cuda" and not (device == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
+            return f"it is for CUDA, not {device} (or Triton's interpreter, TRITON_INTERPRET=1)"
+    if dtype not in _STORED[backend]:
+        return f"{_name(dtype)} (it stores {', '.join(map(_name, _STORED[backend]))})"
+    lines = equations if backend == "triton" else recorded
+    return str(lines.obstacle(neuron, surrogate))
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def soma(
@@ -118,6 +132,6 @@ def soma(
         "state": state,
         "taps": taps,
     }
-    if choice.backend == "triton":
-        return fused.soma(x, neuron, keep_state=keep_state, **given)
-    return reference.soma(x, neuron, **given)
+    if choice.backend == "reference":
+        return reference.soma(x, neuron, **given)
+    return fused.soma(x, neuron, keep_state=keep_state, backend=choice.backend, **given)

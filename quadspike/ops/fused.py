@@ -43,12 +43,14 @@ def soma(
     state: State | None = None,
     taps: Taps | None = None,
     keep_state: bool = True,
+    backend: str,
 ) -> SomaResult:
     """As `reference.soma`, with a batch normalisation's statistics inside the operator."""
     if x.ndim == 1:  # no channel axis: one channel
         lone = None if state is None else State(state.u[:, None], state.o[:, None], state.step)
-        options: dict[str, Any] = {"state": lone, "taps": taps, "keep_state": keep_state}
-        return _without_channels(soma(x[:, None], neuron, steps=steps, batch=batch, **options))
+        options: dict[str, Any] = {"taps": taps, "keep_state": keep_state, "backend": backend}
+        wide = soma(x[:, None], neuron, steps=steps, batch=batch, state=lone, **options)
+        return _without_channels(wide)
     x = layout.settle(x)
     last = layout.has_channels_last(x)
     start = state.step if state else 0
@@ -80,6 +82,7 @@ def soma(
         eps=terms.eps if terms else 0.0,
         sync=terms.sync if terms else False,
         detach_reset=neuron.detach_reset,
+        backend=backend,
     )
     out, membrane, moments, _ = soma_operator(*arguments)
     if terms and not terms.running:

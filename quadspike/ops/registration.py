@@ -1,6 +1,7 @@
 """`quadspike::soma` and `quadspike::soma_backward`: the fused soma as torch sees it.
 
-Functional: they mutate nothing and return no views. Triton is imported at the first launch.
+Functional: they mutate nothing and return no views. Who computes is one of their arguments, and
+is imported at the first call.
 """
 
 from __future__ import annotations
@@ -11,26 +12,28 @@ import torch
 from torch import Tensor
 
 from quadspike.ops import layout
-from quadspike.ops.signature import KINDS, SCHEMA, Arguments
+from quadspike.ops.reference import compute_dtype
+from quadspike.ops.signature import INCOMING_SCHEMA, KINDS, SCHEMA, Arguments, Incoming
 
-_INCOMING = (
-    "Tensor g_out, Tensor? g_membrane, Tensor moments, Tensor affine, bool affine_wanted, "
-    "str wanted"
-)
-_INCOMING_COUNT = 6
+_COUNT = len(Incoming._fields)
 
 
 def _soma(*args: Any) -> tuple[Tensor, ...]:
-    from quadspike.ops.triton.launch_forward import forward
-
-    return forward(Arguments(*args))
+    a = Arguments(*args)
+    if a.backend == "triton":
+        from quadspike.ops.triton.launch_forward import forward
+    else:
+        from quadspike.ops.vectorised.forward import forward
+    return forward(a)
 
 
 def _soma_backward(*args: Any) -> tuple[Tensor, ...]:
-    from quadspike.ops.triton.launch_backward import Incoming, backward
-
-    given, a = args[:_INCOMING_COUNT], args[_INCOMING_COUNT:]
-    return tuple(backward(Incoming(*given), Arguments(*a)))
+    given, a = Incoming(*args[:_COUNT]), Arguments(*args[_COUNT:])
+    if a.backend == "triton":
+        from quadspike.ops.triton.launch_backward import backward
+    else:
+        from quadspike.ops.vectorised.backward import backward
+    return tuple(backward(given, a))
 
 
 soma = torch.library.custom_op(
@@ -43,7 +46,7 @@ soma_backward = torch.library.custom_op(
     "quadspike::soma_backward",
     _soma_backward,
     mutates_args=(),
-    schema=f"({_INCOMING}, {SCHEMA}) -> ({', '.join(['Tensor'] * 7)})",
+    schema=f"({INCOMING_SCHEMA}, {SCHEMA}) -> ({', '.join(['Tensor'] * 7)})",
 )
 
 
@@ -53,24 +56,26 @@ def _(*args: Any) -> tuple[Tensor, ...]:
     normed = a.scale is not None and a.mode in ("batch", "running")
     moments = (4, a.x.shape[1]) if normed else (0,)
     affine = (2, *cast(Tensor, a.scale).shape) if normed else (0,)
+    wide = compute_dtype(a.x)
     return (
         layout.empty(a.x, a.steps * a.batch, a.x.dtype),
-        layout.empty(a.x, a.keep * a.batch, torch.float32),
-        a.x.new_empty(moments, dtype=torch.float32),
-        a.x.new_empty(affine, dtype=torch.float32),
+        layout.empty(a.x, a.keep * a.batch, wide),
+        a.x.new_empty(moments, dtype=wide),
+        a.x.new_empty(affine, dtype=wide),
     )
 
 
 @soma_backward.register_fake
 def _(*args: Any) -> tuple[Tensor, ...]:
-    affine_wanted, wanted = args[_INCOMING_COUNT - 2 : _INCOMING_COUNT]
-    return gradients(Arguments(*args[_INCOMING_COUNT:]), affine_wanted, wanted)
+    affine_wanted, wanted = args[_COUNT - 2 : _COUNT]
+    return gradients(Arguments(*args[_COUNT:]), affine_wanted, wanted)
 
 
 def gradients(a: Arguments, affine_wanted: bool, wanted: str) -> tuple[Tensor, ...]:
     """New memory for what the backward operator returns; empty where nothing is asked for."""
     before = a.residual if a.place == "before" else None
-    nothing = a.x.new_empty(0, dtype=torch.float32)
+    wide = compute_dtype(a.x)
+    nothing = a.x.new_empty(0, dtype=wide)
     summed = affine_wanted or a.mode == "batch"
     like = a.scale if a.scale is not None and summed else nothing
     state = a.batch if a.initial_u is not None else 0
@@ -80,8 +85,8 @@ def gradients(a: Arguments, affine_wanted: bool, wanted: str) -> tuple[Tensor, .
         torch.empty_like(like),
         torch.empty_like(like),
         nothing.new_empty((sum(rows_of(a, wanted)), a.x.shape[1])),
-        layout.empty(a.x, state, torch.float32),
-        layout.empty(a.x, state, torch.float32),
+        layout.empty(a.x, state, wide),
+        layout.empty(a.x, state, wide),
     )
 
 

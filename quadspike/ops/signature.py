@@ -41,6 +41,8 @@ class Arguments(NamedTuple):
     eps: float
     sync: bool
     detach_reset: bool
+    backend: str
+    """Who computes: "triton" or "vectorised"."""
 
     @property
     def x_steps(self) -> int:
@@ -77,5 +79,36 @@ SCHEMA = (
     "Tensor? running_mean, Tensor? running_var, Tensor? initial_u, Tensor? initial_o, "
     "Tensor[] constants, float[] numbers, str kinds, str equation, str mode, str place, "
     "SymInt steps, SymInt batch, SymInt keep, float gain_number, float eps, bool sync, "
-    "bool detach_reset"
+    "bool detach_reset, str backend"
 )
+
+
+class Incoming(NamedTuple):
+    """What the backward operator is given besides the forward's arguments."""
+
+    out: Tensor
+    membrane: Tensor | None
+    moments: Tensor
+    affine: Tensor
+    affine_wanted: bool
+    wanted: str
+    """A flag, 0 or 1, for each of the neuron's constants."""
+
+
+INCOMING_SCHEMA = (
+    "Tensor g_out, Tensor? g_membrane, Tensor moments, Tensor affine, bool affine_wanted, "
+    "str wanted"
+)
+
+
+class Gradients(NamedTuple):
+    """What the backward operator returns; empty where nothing was asked for."""
+
+    x: Tensor
+    residual: Tensor
+    scale: Tensor
+    shift: Tensor
+    constants: Tensor
+    """A row `[C]` for every wanted constant, `T` rows for one per step."""
+    initial_u: Tensor
+    initial_o: Tensor

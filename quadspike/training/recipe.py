@@ -74,7 +74,7 @@ class Recipe:
         validation: Training samples held out to make choices on.
         seed: Everything random follows from it.
         deterministic: Only algorithms that repeat bit for bit (slower on a GPU).
-        backend: Who computes the somas: auto, reference or triton.
+        backend: Who computes the somas: auto, reference, vectorised or triton.
     """
 
     name: str

@@ -12,36 +12,11 @@ from torch import Tensor
 
 from quadspike.ops import equations, layout
 from quadspike.ops.registration import gradients, rows_of
-from quadspike.ops.signature import Arguments
+from quadspike.ops.signature import Arguments, Gradients, Incoming
 from quadspike.ops.triton import tiles
 from quadspike.ops.triton.backward import backward_kernel, gather_kernel
 from quadspike.ops.triton.device import equation
 from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
-
-
-class Incoming(NamedTuple):
-    """What the backward operator is given besides the forward's arguments."""
-
-    out: Tensor
-    membrane: Tensor | None
-    moments: Tensor
-    affine: Tensor
-    affine_wanted: bool
-    wanted: str
-    """A flag, 0 or 1, for each of the neuron's constants."""
-
-
-class Gradients(NamedTuple):
-    """What the backward operator returns; empty where nothing was asked for."""
-
-    x: Tensor
-    residual: Tensor
-    scale: Tensor
-    shift: Tensor
-    constants: Tensor
-    """A row `[C]` for every wanted constant, `T` rows for one per step."""
-    initial_u: Tensor
-    initial_o: Tensor
 
 
 class Slots(NamedTuple):

@@ -1,0 +1,1 @@
+"""The soma on the CPU: recorded equations run over blocks that stay in the cache."""
