@@ -55,6 +55,8 @@ from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
 
+LOOKED_AT = 128
+"""Test samples to look into the network with."""
 LOOK_EVERY = {"cpu": 1, "cuda": 20}
 """Steps between two looks at the device; each look waits for it."""
 
@@ -198,7 +200,9 @@ class Training:
     @cached_property
     def sample(self) -> torch.Tensor:
         """Test samples to look into the network with."""
-        return next(iter(self.data.test.epoch())).inputs
+        inputs = next(iter(self.data.test.epoch())).inputs
+        axis = inputs.ndim - 4
+        return inputs.narrow(axis, 0, min(inputs.shape[axis], LOOKED_AT))
 
     @property
     def total_step(self) -> int:
