@@ -135,3 +135,15 @@ def test_a_run_stopped_in_its_first_epoch_can_be_reported(tmp_path: Path) -> Non
     out = tmp_path / "run"
     assert run_cli(*QUICK, "--out", str(out), "--stop-after", "1e-6") == 75
     assert run_cli("report", str(out), "-o", str(tmp_path / "page.html")) == 0
+
+
+@pytest.mark.slow
+def test_the_quickstart_s_recipe_reaches_its_accuracy(tmp_path: Path) -> None:
+    accuracies = []
+    for seed in range(3):
+        out = tmp_path / f"seed{seed}"
+        arguments = ("train", "digits-cnn", "--seed", str(seed), "--device", "cpu")
+        assert run_cli(*arguments, "--out", str(out)) == 0
+        summary = json.loads((out / "record.json").read_text())["summary"]
+        accuracies.append(summary["test_accuracy"])
+    assert sum(accuracies) / 3 >= 0.975, accuracies
