@@ -1,6 +1,6 @@
-"""`python -m quadspike` is the command `quadspike`."""
+"""`python -m quadspike`, also under `torchrun -m quadspike`."""
 
-from quadspike.cli import main
+from quadspike.cli import program
 
 if __name__ == "__main__":
-    main()
+    program()

@@ -193,10 +193,10 @@ def serve() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        from quadspike.cli import main
+        from quadspike.cli import program
 
         first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
         install(Accident(**json.loads(os.environ["ACCIDENT"])) if first else None)
-        main(sys.argv[1:])
+        program()
     else:
         serve()

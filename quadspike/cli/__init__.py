@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 import tyro
 from tyro.conf import FlagCreatePairsOff
@@ -68,6 +69,22 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("quadspike: interrupted; nothing half-written is left", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def program() -> NoReturn:
+    """The command as a process of its own; `main`, and then out."""
+    code: str | int | None = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = stop.code
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        # The threads of a process group and Python's own end now and then wait for each other
+        # for ever, or abort; nothing is left to be done.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1 if code else 0)
+    raise SystemExit(code)
 
 
 def _run(commands: Commands, prog: str, title: str, given: list[str]) -> None:
