@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -58,3 +60,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(skip)
+
+
+_QUICK = "--epochs 1 --batch-size 700 --timesteps 2 --optimizer adam --lr 0.003 --device cpu"
+TRAIN = ("train", "digits-mlp", *_QUICK.split())
+"""A run of a second."""
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of `TRAIN`, to be read only."""
+    out = tmp_path_factory.mktemp("run") / "done"
+    assert run_cli(*TRAIN, "--out", str(out)) == 0
+    return out
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))

@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import load_file
 
 from quadspike.data.streaming import StreamingLoader
-from quadspike.training.again import evaluate
 from quadspike.training.checkpoint import load_checkpoint
+from quadspike.training.evaluate import evaluate
 from tests.kill_driver import ROOT, Accident, Driver
 from tests.test_streaming import Numbers
 

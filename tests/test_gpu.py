@@ -14,8 +14,8 @@ from quadspike.neurons import NEURONS
 from quadspike.randomness import Key, uniform
 from quadspike.surrogates import SURROGATES
 from quadspike.training import Recipe
-from quadspike.training.again import evaluate
 from quadspike.training.distributed import Workers
+from quadspike.training.evaluate import evaluate
 from quadspike.training.graph import CapturedStep
 from quadspike.training.network import copy_weights, make_network, read_tensors, to_device
 from quadspike.training.reproducible import algorithms

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from quadspike import QuadspikeError
 from quadspike.data.geometry import GEOMETRIES, Geometry
-from quadspike.models import create_model
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.recipes.registry import OPEN
 from quadspike.training import recipe as module
+from quadspike.training.network import make_network
 from quadspike.training.recipe import Recipe
 
 PAPER = {name: entry for name, entry in RECIPES.items() if entry.figures}
@@ -32,19 +32,7 @@ def test_every_recipe_names_itself_and_a_network_that_can_be_made(name, neuron):
     assert create_recipe(name).loss == "ce"
     if recipe.model == "resnet34":
         return  # as resnet19, only larger
-    shape = SHAPES[recipe.dataset]
-    create_model(
-        recipe.model,
-        neuron=recipe.neuron_config(),
-        norm=recipe.norm,
-        num_classes=shape.classes,
-        in_channels=shape.channels,
-        image_size=shape.size,
-        timesteps=recipe.timesteps,
-        dropout=recipe.dropout,
-        residual=recipe.residual,
-        seed=0,
-    )
+    make_network(recipe, SHAPES[recipe.dataset])
 
 
 # The paper's table of hyperparameters, column by column.

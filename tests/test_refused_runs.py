@@ -7,10 +7,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -24,23 +22,9 @@ from quadspike.training.folder import RunFolder
 from quadspike.training.loop import train
 from quadspike.training.recipe import Recipe
 from quadspike.training.step import Step
-from tests.conftest import run_cli
+from tests.conftest import TRAIN, run_cli
 
-FIELDS = "--epochs 1 --batch-size 700 --timesteps 2 --optimizer adam --lr 0.003 --device cpu"
-TRAIN = ("train", "digits-mlp", *FIELDS.split())
 RECIPE = Recipe("mine", dataset="digits", model="mlp", epochs=1, batch_size=700)
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    out = tmp_path_factory.mktemp("run") / "done"
-    assert run_cli(*TRAIN, "--out", str(out)) == 0
-    return out
-
-
-@pytest.fixture
-def run(finished, tmp_path):
-    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def refused(capsys, message, *arguments):

@@ -25,9 +25,9 @@ def evaluate(
         backend: Who computes the somas: auto, reference, vectorised or triton.
         data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
     """
-    from quadspike.training.again import evaluate as again
+    from quadspike.training import evaluate as repeat
 
-    found = again(run, weights=weights, device=device, data_root=data_root, backend=backend)
+    found = repeat(run, weights=weights, device=device, data_root=data_root, backend=backend)
     recorded = "" if found.recorded is None else f" (the run noted {found.recorded:.2%})"
     Console().print(
         f"test accuracy {found.fresh.accuracy:.2%}{recorded}, loss {found.fresh.loss:.4f}, "

@@ -1,18 +1,21 @@
 """Training: recipes, the loop, checkpoints and records."""
 
-from quadspike.training.evaluate import Score, score
+from quadspike.training.evaluate import Evaluation, evaluate
 from quadspike.training.finish import Result
 from quadspike.training.loop import train
 from quadspike.training.observer import Observer
 from quadspike.training.recipe import Recipe
+from quadspike.training.scoring import Score, score
 from quadspike.training.sources import TrainingData, from_splits, make_data
 
 __all__ = [
+    "Evaluation",
     "Observer",
     "Recipe",
     "Result",
     "Score",
     "TrainingData",
+    "evaluate",
     "from_splits",
     "make_data",
     "score",

@@ -1,56 +1,71 @@
-"""How good a network is, on every sample of a source."""
+"""A run's evaluation once more, from its saved weights."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
-import torch
-import torch.nn.functional as F
-
-from quadspike.data.loader import Batch
-from quadspike.errors import QuadspikeError
-from quadspike.models import Network
-from quadspike.ops import compute_dtype
-from quadspike.training.distributed import Workers
-from quadspike.training.recipe import Recipe
-from quadspike.training.sources import Source
-from quadspike.training.step import autocast
+from quadspike.data.split import Split
+from quadspike.errors import QuadspikeError, check_name
+from quadspike.models import Network, load_model
+from quadspike.training.distributed import Workers, choose_device
+from quadspike.training.folder import RunFolder
+from quadspike.training.network import load_weights, to_device
+from quadspike.training.recipe import OWN
+from quadspike.training.reproducible import algorithms
+from quadspike.training.scoring import Score, score
+from quadspike.training.sources import TrainingData, choose_data
 
 
 @dataclass(frozen=True)
-class Score:
-    """Cross-entropy and accuracy of the network's readout, over `count` samples."""
+class Evaluation:
+    """A fresh score, and what the run had noted of the same weights."""
 
-    loss: float
-    accuracy: float
-    count: int
+    fresh: Score
+    recorded: float | None
+    weights: Path
 
 
-@torch.inference_mode()
-def score(
-    model: Network, source: Source, recipe: Recipe, device: torch.device, workers: Workers
-) -> Score:
-    """Evaluate on every sample once, whatever the number of workers."""
-    totals = torch.zeros(3, dtype=torch.float64, device=device)
-    was_training = model.training
-    model.eval()
+def evaluate(
+    run: str | Path,
+    *,
+    weights: str = "last",
+    model: Network | None = None,
+    data: TrainingData | tuple[Split, Split] | None = None,
+    device: str = "auto",
+    data_root: str | Path | None = None,
+    backend: str = "auto",
+) -> Evaluation:
+    """Score a run's saved weights on every test sample; `model` for one's own network."""
+    check_name("weights", weights, ("last", "best"))
+    folder = RunFolder(Path(run))
+    recipe = folder.read_recipe()
+    path = folder.weights(weights)
+    if not path.exists():
+        raise QuadspikeError(
+            f"{folder.path} has no {path.name} yet: the run was not ended; finish it with --resume"
+        )
+    if model is None and recipe.model == OWN:
+        raise QuadspikeError(f"{folder.path} holds a run of your own network; give it as model=")
+    place = choose_device(device, Workers())
+    if model is None:
+        model = load_model(path, backend=backend)
+    else:
+        load_weights(model, path)
+    with algorithms(recipe.deterministic):
+        found = choose_data(recipe, data, data_root, place, Workers())
+        fresh = score(to_device(model, place), found.test, recipe, place, Workers())
+    return Evaluation(fresh, _recorded(folder, weights), path)
+
+
+def _recorded(folder: RunFolder, weights: str) -> float | None:
+    name = "test_accuracy" if weights == "last" else "best_test_accuracy"
     try:
-        for batch in source.epoch():
-            totals += _batch_totals(model, batch, recipe, device)
-    finally:
-        model.train(was_training)
-    loss, correct, count = workers.total(totals).tolist()
-    if not count:
-        raise QuadspikeError("nothing to evaluate on: the source gave no batch")
-    return Score(loss / count, correct / count, int(count))
-
-
-def _batch_totals(
-    model: Network, batch: Batch, recipe: Recipe, device: torch.device
-) -> torch.Tensor:
-    with autocast(recipe, device):
-        logits = model(batch.inputs)
-    scores = model.predict(logits.to(compute_dtype(logits)))
-    loss = F.cross_entropy(scores, batch.labels, reduction="sum")
-    right = (scores.argmax(1) == batch.labels).sum()
-    return torch.stack([loss, right, right.new_full((), len(batch.labels))]).double()
+        summary = json.loads(folder.record.read_text())["summary"]
+        if weights == "last" and summary["steps_beyond"]:
+            return None  # stopped within an epoch: nothing was noted of these weights
+        found: float | None = summary.get(name)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found

@@ -30,7 +30,6 @@ from quadspike.training.distributed import (
     joined,
     restarted,
 )
-from quadspike.training.evaluate import score
 from quadspike.training.finish import Result, finish
 from quadspike.training.folder import RunFolder
 from quadspike.training.graph import learner
@@ -50,6 +49,7 @@ from quadspike.training.recipe import OWN, Recipe
 from quadspike.training.record import device_name
 from quadspike.training.reproducible import algorithms
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
+from quadspike.training.scoring import score
 from quadspike.training.sources import TrainingData, choose_data
 from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
