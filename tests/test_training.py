@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,19 @@ def test_a_stopped_run_says_so_and_its_time_goes_on(tmp_path: Path) -> None:
     assert finished.status == "finished"
     assert finished.summary["seconds"] > stopped.summary["seconds"]
     assert evaluate(tmp_path / "run", device="cpu").recorded == finished.test_accuracy
+
+
+def test_weights_from_within_an_epoch_are_not_compared_with_its_start(tmp_path: Path) -> None:
+    class Ends(Observer):
+        def epoch(self, metrics: dict[str, Any]) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    stopped = run(tmp_path / "run", tiny(), observers=[Ends()])
+    assert (stopped.exit_code, stopped.summary["steps_beyond"]) == (143, 1)
+    assert stopped.test_accuracy is not None  # of the epoch before
+    assert evaluate(tmp_path / "run", device="cpu").recorded is None
+    best = evaluate(tmp_path / "run", weights="best", device="cpu")
+    assert best.recorded == best.fresh.accuracy
 
 
 def test_resuming_takes_the_old_end_away_and_refuses_other_data(tmp_path: Path) -> None:
