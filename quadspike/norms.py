@@ -26,6 +26,8 @@ class BatchNorm(nn.Module):
     """
 
     name: ClassVar[str] = "bn"
+    only_reference: ClassVar[str] = ""
+    """Why the fused paths cannot run this norm, if they cannot."""
     ranks: ClassVar[dict[int, str]] = {
         2: "[N, C]",
         3: "[T, B, C]",
@@ -208,8 +210,13 @@ class TDBatchNorm2d(TDBatchNorm):
 NORMS: dict[str, type[BatchNorm]] = {kind.name: kind for kind in (TDBatchNorm, BatchNorm)}
 
 
-def create_norm(name: str, channels: int, u_th: float | Tensor, eta: float) -> BatchNorm:
-    """A norm by name, for a neuron with threshold `u_th`: a number, `[C]` or `[T, C]`."""
+def create_norm(
+    name: str, channels: int, u_th: float | Tensor, eta: float, timesteps: int | None = None
+) -> BatchNorm:
+    """A norm by name, for a neuron with threshold `u_th`: a number, `[C]` or `[T, C]`.
+
+    `timesteps` is for norms with parameters of each step.
+    """
     kind = NORMS[check_name("norm", name, NORMS)]
     if not issubclass(kind, TDBatchNorm):
         return kind(channels)

@@ -23,7 +23,8 @@ class Soma(Timed):
     - `residual="after"` (fire-then-sum): `neuron(norm(x)) + residual`, an integer-valued
       activation rather than a spike.
 
-    The neuron given is copied. On its own a soma takes `[T, B, C, ...]`; inside a network a
+    The neuron given is copied. `timesteps` is for neurons and norms with parameters of each
+    step. On its own a soma takes `[T, B, C, ...]`; inside a network a
     `Call` carries the time axis and activations are `[T*B, C, ...]`.
 
     >>> import torch
@@ -42,6 +43,7 @@ class Soma(Timed):
         residual: str | None = None,
         eta: float = 1.0,
         backend: str = "auto",
+        timesteps: int | None = None,
     ) -> None:
         super().__init__()
         if residual is not None:
@@ -49,11 +51,12 @@ class Soma(Timed):
         self.channels = channels
         self.residual = residual
         self.neuron = create_neuron(neuron)
+        self.neuron.fit(channels, timesteps)
         self.neuron.check_channels(channels)
         if norm is None:
             self.norm = None
         else:
-            self.norm = create_norm(norm, channels, self.neuron.threshold, eta)
+            self.norm = create_norm(norm, channels, self.neuron.threshold, eta, timesteps)
         self.backend = ops.check_backend(backend)
 
     def forward(
@@ -94,7 +97,7 @@ class Soma(Timed):
         """
         mine = next(chain(self.parameters(), self.buffers()), torch.empty(0))
         where = mine.device if device is None else torch.device(device)
-        return ops.choose(self.backend, self.neuron, where, dtype or mine.dtype)
+        return ops.choose(self.backend, self.neuron, where, dtype or mine.dtype, self.norm)
 
     def _standalone(self, x: Tensor, residual: Tensor | None) -> Tensor:
         check_sequence(x)

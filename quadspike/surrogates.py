@@ -29,6 +29,8 @@ class Surrogate:
     """Base: `constants(neuron)` once per call, `derivative(v, s)` per element."""
 
     name: ClassVar[str]
+    only_reference: ClassVar[str] = ""
+    """Why the fused paths cannot run this surrogate, if they cannot."""
 
     def constants(self, neuron: Thresholded) -> Any:
         """What `derivative` reads, as a named tuple."""

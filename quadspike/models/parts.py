@@ -21,6 +21,7 @@ class Build:
     neuron: str | dict[str, Any] | Neuron = "qif"
     norm: str | None = "tdbn"
     backend: str = "auto"
+    timesteps: int | None = None
 
     def conv(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:
         bias = self.norm is None  # a normalisation brings its own
@@ -33,7 +34,8 @@ class Build:
         """A normalisation without a neuron."""
         if self.norm is None:
             return nn.Identity()
-        return create_norm(self.norm, channels, create_neuron(self.neuron).threshold, eta)
+        threshold = create_neuron(self.neuron).threshold
+        return create_norm(self.norm, channels, threshold, eta, self.timesteps)
 
     def layer(self, synapse: nn.Module, end: nn.Module) -> Chain:
         """A synapse and what follows it, by name."""
@@ -41,4 +43,4 @@ class Build:
         return Chain(OrderedDict([("synapse", synapse), (name, end)]))
 
     def soma(self, channels: int, residual: str | None = None, eta: float = 1.0) -> Soma:
-        return Soma(channels, self.neuron, self.norm, residual, eta, self.backend)
+        return Soma(channels, self.neuron, self.norm, residual, eta, self.backend, self.timesteps)

@@ -154,7 +154,7 @@ def create_model(
     check_count("in_channels", in_channels)
     prototype = create_neuron(neuron)
     ask = Request(
-        Build(prototype, norm, backend),
+        Build(prototype, norm, backend, check_count("timesteps", timesteps)),
         in_channels,
         num_classes,
         check_count("image_size", entry.image_size if image_size is None else image_size),

@@ -32,6 +32,9 @@ class Neuron(nn.Module):
     macs_per_step: ClassVar[int]
     """Multiply-accumulates one update costs, input included."""
 
+    only_reference: ClassVar[str] = ""
+    """Why the fused paths cannot run this neuron, if they cannot."""
+
     surrogate: Surrogate
     detach_reset: bool
 
@@ -100,6 +103,15 @@ class Neuron(nn.Module):
                     f"{self.name}: {name} is for {value.shape[-1]} channels, "
                     f"the input has {'none' if channels is None else channels}"
                 )
+
+    def fit(self, channels: int, timesteps: int | None) -> None:
+        """Give every channel, and every step, its own parameters, where the neuron has such.
+
+        A soma calls it once; `timesteps` is None where nobody said how many there will be.
+        """
+
+    def project(self) -> None:
+        """Back into what is allowed, after an update of learned parameters; on the device."""
 
     # -- what it is --------------------------------------------------------------------
 

@@ -61,8 +61,10 @@ def check_backend(backend: str) -> str:
     return check_name("backend", backend, BACKENDS)
 
 
-def choose(backend: str, neuron: Any, device: torch.device, dtype: torch.dtype) -> Choice:
-    """Who computes a soma of `neuron` on tensors of this device and type, and why.
+def choose(
+    backend: str, neuron: Any, device: torch.device, dtype: torch.dtype, norm: Any = None
+) -> Choice:
+    """Who computes a soma of `neuron` behind `norm` on tensors of this device and type, and why.
 
     "auto" takes the vectorised path on the CPU and the fused kernels elsewhere, and the
     reference for what they cannot run; nothing is ever swapped in silently.
@@ -73,7 +75,13 @@ def choose(backend: str, neuron: Any, device: torch.device, dtype: torch.dtype) 
     asked = backend != "auto"
     if not asked:
         backend = "vectorised" if device.type == "cpu" else "triton"
-    obstacle = _obstacle(backend, device.type, dtype, type(neuron), type(neuron.surrogate))
+    parts = [part for part in (neuron, neuron.surrogate, norm) if part is not None]
+    reasons = [part.only_reference for part in parts if part.only_reference]
+    obstacle = (
+        reasons[0]
+        if reasons
+        else _obstacle(backend, device.type, dtype, type(neuron), type(neuron.surrogate))
+    )
     if obstacle:
         if asked:
             raise QuadspikeError(
@@ -122,7 +130,7 @@ def soma(
     backend: str = "auto",
 ) -> SomaResult:
     """Norm, residual and neuron over time, by whoever `choose` names; see `reference.soma`."""
-    choice = choose(backend, neuron, x.device, x.dtype)
+    choice = choose(backend, neuron, x.device, x.dtype, norm)
     given: dict[str, Any] = {
         "steps": steps,
         "batch": batch,
