@@ -16,7 +16,7 @@ from quadspike.ops.signature import Arguments, Gradients, Incoming
 from quadspike.ops.triton import tiles
 from quadspike.ops.triton.backward import backward_kernel, gather_kernel
 from quadspike.ops.triton.device import equation
-from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
+from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of, overlap
 
 
 class Slots(NamedTuple):
@@ -121,6 +121,7 @@ def walk(
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
         num_warps=cut.tile.warps,
+        **overlap(a.x),
     )
     return partials
 
@@ -171,5 +172,6 @@ def _gather(
         SLOTS=slots,
         PROGRAMS=triton.next_power_of_2(programs),
         CHANNELS=FINISHING,
+        **overlap(a.x),
     )
     return coefficients
