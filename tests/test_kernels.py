@@ -50,11 +50,12 @@ def test_equals_the_reference(case, device):
 
 
 @pytest.mark.parametrize("layout", ["channels last", "contiguous"])
-@pytest.mark.parametrize(("steps", "residual"), [(2, "before"), (12, None), (17, "after")])
+@pytest.mark.parametrize(("steps", "residual"), [(2, "before"), (12, None), (20, "after")])
 def test_many_tiles_and_few_programs(layout, steps, residual, device, monkeypatch):
-    """Several tiles a program, masked at every border, and time cut into chunks."""
+    """Several tiles a program, masked at every border, and long times in chunks."""
     small = {1: tiles.Setting(bytes=4, warps=1, columns=4, programs=5)}
     monkeypatch.setattr(tiles, "SETTINGS", dict.fromkeys(tiles.SETTINGS, small))
+    monkeypatch.setattr(tiles, "LONGEST_CHUNK", 8)
     given = {
         "steps": steps,
         "residual": residual,
@@ -65,7 +66,7 @@ def test_many_tiles_and_few_programs(layout, steps, residual, device, monkeypatc
 
 
 def test_long_times_are_cut_into_equal_chunks():
-    cuts = {1: 1, 4: 4, 8: 8, 10: 5, 11: 11, 16: 8, 17: 1, 20: 5, 32: 8}
+    cuts = {1: 1, 4: 4, 10: 10, 16: 16, 17: 17, 20: 10, 23: 23, 32: 16, 37: 1, 40: 10}
     assert {steps: tiles.chunk_of(steps, whole=False) for steps in cuts} == cuts
     assert tiles.chunk_of(32, whole=True) == 32
 

@@ -24,7 +24,6 @@ from quadspike.ops.triton.common import (
     per_channel,
     steps_of,
     tile_of,
-    wait_for_previous,
 )
 
 
@@ -81,10 +80,10 @@ def backward_kernel(
     DETACH: tl.constexpr,
     SUM: tl.constexpr,
     WRITE: tl.constexpr,
+    STAGES: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     LAST: tl.constexpr,
-    OVERLAP: tl.constexpr,
 ):
     """Sums of gradients per channel (`SUM`), gradients of the inputs (`WRITE`), or both.
 
@@ -92,7 +91,6 @@ def backward_kernel(
     constant, -1 for one whose gradient nobody wants; a constant per step takes `STEPS` slots,
     and then `CHUNK` must be `STEPS`.
     """
-    wait_for_previous(OVERLAP)
     CHUNKS: tl.constexpr = STEPS // CHUNK
     program = tl.program_id(0)
     if WRITE and not SUM:
@@ -117,7 +115,7 @@ def backward_kernel(
     # A program's own corner of the scratch memory: u and o where each chunk begins.
     corner = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     corner += program * (2 * CHUNKS * ROWS * COLUMNS)
-    for block in range(program // columns, blocks, programs):
+    for block in tl.range(program // columns, blocks, programs, num_stages=STAGES):
         begin, offsets, inside = tile_of(block, column, rows, channels, space, ROWS, COLUMNS, LAST)
         if STATE:
             u = tl.load(initial_u + begin + offsets, mask=inside, other=0.0)
@@ -266,13 +264,11 @@ def gather_kernel(
     SLOTS: tl.constexpr,
     PROGRAMS: tl.constexpr,
     CHANNELS: tl.constexpr,
-    OVERLAP: tl.constexpr,
 ):
     """From the programs' sums to the gradients of weight and bias and x's two coefficients.
 
     The statistics add `slope (x - mean) + constant` to every gradient of x.
     """
-    wait_for_previous(OVERLAP)
     channel = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     exists = channel < channels
     share = tl.arange(0, PROGRAMS)[:, None]

@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 from quadspike.ops import equations
+from quadspike.ops.signature import Arguments
 
 
 class Equation(NamedTuple):
@@ -27,18 +28,25 @@ class Equation(NamedTuple):
     derivative: Any
 
 
+def equation(a: Arguments) -> Equation:
+    """The compiled lines of a call's neuron and surrogate."""
+    p, s = (
+        tuple(isinstance(value, float) and value == 0.0 for value in part) for part in a.values()
+    )
+    return _equation(a.equation, p, s)
+
+
 @cache
-def equation(key: str) -> Equation:
-    """The compiled lines of the neuron and surrogate registered under `key`."""
+def _equation(key: str, p_zeros: tuple[bool, ...], s_zeros: tuple[bool, ...]) -> Equation:
     known = equations.find(key)
     neuron, fields = known.neuron, known.neuron_fields
     return Equation(
-        device_function(neuron.advance, fields),
-        device_function(neuron.advance_partials, fields),
-        device_function(neuron.excess, fields),
-        device_function(neuron.excess_partials, fields),
-        device_function(neuron.fire, fields),
-        device_function(known.surrogate.derivative, known.surrogate_fields),
+        device_function(neuron.advance, fields, p_zeros),
+        device_function(neuron.advance_partials, fields, p_zeros),
+        device_function(neuron.excess, fields, p_zeros),
+        device_function(neuron.excess_partials, fields, p_zeros),
+        device_function(neuron.fire, fields, p_zeros),
+        device_function(known.surrogate.derivative, known.surrogate_fields, s_zeros),
     )
 
 
@@ -53,36 +61,57 @@ def number(condition):  # type: ignore[no-untyped-def]
 
 
 @cache
-def device_function(function: Callable[..., Any], fields: tuple[str, ...]) -> Any:
+def device_function(
+    function: Callable[..., Any], fields: tuple[str, ...], zeros: tuple[bool, ...]
+) -> Any:
     """`function` for the GPU: no annotations, `p.field` as the place in a plain tuple, and
-    `value.to(dtype)` as `number(value)`."""
+    `value.to(dtype)` as `number(value)`. What a constant that is zero multiplies is left out."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
     definition.decorator_list, definition.returns = [], None
     for argument in definition.args.args:
         argument.annotation = None
-    source = ast.unparse(_Places(definition.args.args[-1].arg, fields).visit(tree))
+    places = _Places(definition.args.args[-1].arg, fields, zeros)
+    source = ast.unparse(ast.fix_missing_locations(places.visit(tree)))
     # Triton reads a function's source through `inspect`, which asks the line cache.
-    filename = f"<{function.__module__}.{function.__qualname__} {id(function)} {fields}>"
+    name = f"{function.__module__}.{function.__qualname__}"
+    filename = f"<{name} {id(function)} {fields} {zeros}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     scope = {**function.__globals__, "tl": tl, "number": number}
     exec(compile(source, filename, "exec"), scope)
     return triton.jit(scope[function.__name__])
 
 
+def _is_zero(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
+
+
 class _Places(ast.NodeTransformer):
     """Attributes of the constants by position: kernels build their tuple step by step."""
 
-    def __init__(self, name: str, fields: tuple[str, ...]) -> None:
-        self.name, self.fields = name, fields
+    def __init__(self, name: str, fields: tuple[str, ...], zeros: tuple[bool, ...]) -> None:
+        self.name, self.fields, self.zeros = name, fields, zeros
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         if not (isinstance(node.value, ast.Name) and node.value.id == self.name):
             return node
-        index = ast.Constant(self.fields.index(node.attr))
-        return ast.copy_location(ast.Subscript(node.value, index, node.ctx), node)
+        index = self.fields.index(node.attr)
+        if self.zeros[index]:
+            return ast.Constant(0.0)
+        return ast.copy_location(ast.Subscript(node.value, ast.Constant(index), node.ctx), node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        left, right = _is_zero(node.left), _is_zero(node.right)
+        if isinstance(node.op, ast.Mult) and (left or right):
+            return ast.Constant(0.0)
+        if isinstance(node.op, ast.Add | ast.Sub) and right:
+            return node.left
+        if isinstance(node.op, ast.Add) and left:
+            return node.right
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

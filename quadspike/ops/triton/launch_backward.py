@@ -16,7 +16,7 @@ from quadspike.ops.signature import Arguments, Gradients, Incoming
 from quadspike.ops.triton import tiles
 from quadspike.ops.triton.backward import backward_kernel, gather_kernel
 from quadspike.ops.triton.device import equation
-from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of, overlap
+from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
 
 
 class Slots(NamedTuple):
@@ -94,7 +94,7 @@ def walk(
         result.initial_o,
         partials,
         scratch,
-        equation(a.equation),
+        equation(a),
         *shape[:3],
         cut.blocks,
         cut.columns,
@@ -117,11 +117,11 @@ def walk(
         DETACH=a.detach_reset,
         SUM=sums,
         WRITE=write,
+        STAGES=cut.stages,
         ROWS=cut.tile.rows,
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
         num_warps=cut.tile.warps,
-        **overlap(a.x),
     )
     return partials
 
@@ -172,6 +172,5 @@ def _gather(
         SLOTS=slots,
         PROGRAMS=triton.next_power_of_2(programs),
         CHANNELS=FINISHING,
-        **overlap(a.x),
     )
     return coefficients

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-LONGEST_CHUNK = 8
+LONGEST_CHUNK = 16
 """Steps whose membranes stay in registers; longer times are cut into chunks."""
 
 AT_ONCE = 8
@@ -21,20 +21,24 @@ class Setting(NamedTuple):
     """Channels side by side in a tile, at most."""
     programs: int
     """Of a reduction: as many as run at once on the 132 multiprocessors of an H100 or H200."""
+    stages: int = 1
+    """Turns of a reduction's loop whose tiles are on their way from memory at once."""
 
 
 SETTINGS: dict[str, dict[int, Setting]] = {
     "statistics": {1: Setting(32, 4, 64, 4 * 132)},
     "apply": {1: Setting(16, 4, 256, 4 * 132)},
     "sums": {
-        8: Setting(16, 4, 64, 4 * 132),
-        12: Setting(16, 4, 64, 3 * 132),
-        24: Setting(8, 4, 64, 3 * 132),
+        12: Setting(16, 4, 64, 3 * 132, stages=3),
+        16: Setting(16, 4, 64, 2 * 132, stages=3),
+        24: Setting(8, 4, 64, 3 * 132, stages=3),
+        48: Setting(4, 4, 64, 3 * 132),
     },
     "input": {
-        6: Setting(16, 4, 64, 3 * 132),
-        8: Setting(8, 4, 256, 3 * 132),
-        24: Setting(8, 4, 64, 2 * 132),
+        6: Setting(16, 4, 128, 3 * 132),
+        8: Setting(8, 2, 128, 3 * 132),
+        12: Setting(8, 4, 64, 3 * 132),
+        48: Setting(4, 4, 64, 3 * 132),
     },
 }
 """By kernel, and by the number of tiles read at once up to which a setting is for."""
@@ -57,6 +61,8 @@ class Cut(NamedTuple):
     columns: int
     programs: int
     """Programs of one column."""
+    stages: int
+    """As in `Setting`."""
 
 
 def chunk_of(steps: int, whole: bool) -> int:
@@ -88,7 +94,8 @@ def cut(
         across = channels
         blocks *= -(-space // columns)
     programs = min(blocks, max(1, setting.programs // across)) if persistent else blocks
-    return Cut(Tile(height, columns, setting.warps), blocks, across, programs)
+    tile = Tile(height, columns, setting.warps)
+    return Cut(tile, blocks, across, programs, setting.stages)
 
 
 def _power(n: int) -> int:
