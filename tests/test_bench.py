@@ -24,6 +24,7 @@ from quadspike.data.geometry import Geometry
 from quadspike.errors import QuadspikeError
 from quadspike.losses import mean_cross_entropy
 from quadspike.models import Network
+from quadspike.models.pool import AveragePool, MaxPool
 
 CPU = torch.device("cpu")
 WHERE = {"setting": "mine", "timesteps": 2, "batch": 4, "precision": "fp32"}
@@ -108,6 +109,16 @@ def test_the_plain_network_is_ours(name: str, neuron: str) -> None:
     assert len(ours) == len(theirs)
     for mine, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(other.weight.grad, mine.weight.grad)
+
+
+@pytest.mark.parametrize(
+    ("ours", "kind"),
+    [(AveragePool(2, 1, 1, True), nn.AvgPool2d), (MaxPool(3, 2, 1, ceil_mode=True), nn.MaxPool2d)],
+)
+def test_the_plain_network_pools_with_torch(ours: nn.Module, kind: type) -> None:
+    twin = rebuild(Network(ours, timesteps=1, input_rank=4), True, LoopNeuron).body[0]
+    assert type(twin) is kind
+    assert all(getattr(twin, name) == getattr(ours, name) for name in kind.__constants__)
 
 
 def synapses(model: nn.Module) -> list[nn.Conv2d | nn.Linear]:
@@ -248,6 +259,7 @@ def test_the_median_is_timed() -> None:
         ("sm90_xmma_wgrad_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc", "synapses"),
         ("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTN", "synapses"),
         ("void multi_tensor_apply_kernel<FusedSgdMathFunctor<float, 3>>", "optimizer"),
+        ("pool_backward_kernel", "pooling"),
         ("void at::native::reduce_kernel<512, 1, MeanOps>", OTHER),
     ],
 )

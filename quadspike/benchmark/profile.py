@@ -23,6 +23,7 @@ GROUPS: tuple[tuple[str, str], ...] = (
     ("soma statistics", r"^(statistics|normalise)_kernel"),
     ("soma forward", r"^apply_kernel"),
     ("soma backward", r"^(backward|gather)_kernel"),
+    ("pooling", r"pool"),
     ("optimizer", r"FusedSgd|FusedAdam|_fused_"),
     ("layout changes", r"nchwToNhwc|nhwcToNchw|tensorTransform"),
     ("synapses", r"conv|cudnn|xmma|cutlass|gemm|nvjet|wgrad|dgrad|fprop|addmm|aten::mm"),

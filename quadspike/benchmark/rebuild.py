@@ -17,6 +17,7 @@ from quadspike.call import Timed
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.models.chain import Dropout
+from quadspike.models.pool import AveragePool, MaxPool
 from quadspike.models.resnet import Block
 from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm
@@ -122,9 +123,17 @@ class _Builder:
             return self.chain(module)
         if isinstance(module, Dropout):
             return nn.Dropout(module.p) if module.p else nn.Identity()
+        if isinstance(module, AveragePool | MaxPool):
+            return _pool(module)
         if isinstance(module, Timed):
             raise QuadspikeError(f"no counterpart of {type(module).__name__} in other libraries")
         return copy.deepcopy(module)
+
+
+def _pool(pool: AveragePool | MaxPool) -> nn.Module:
+    """torch's own pooling."""
+    kind = nn.AvgPool2d if isinstance(pool, AveragePool) else nn.MaxPool2d
+    return kind(**{name: getattr(pool, name) for name in kind.__constants__})
 
 
 def _norm(norm: BatchNorm, flat: bool) -> nn.Module:

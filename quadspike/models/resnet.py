@@ -12,6 +12,7 @@ from quadspike.call import Call, Timed
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.chain import Chain, Dropout
 from quadspike.models.parts import Build
+from quadspike.models.pool import AveragePool, MaxPool
 
 RESIDUALS = ("fire-then-sum", "sum-then-fire")
 
@@ -98,7 +99,7 @@ def layers(
     parts: OrderedDict[str, nn.Module] = OrderedDict()
     if plan.imagenet_stem:
         check_name("stem pooling", stem_pool, ("max", "avg"))
-        pool = nn.MaxPool2d if stem_pool == "max" else nn.AvgPool2d
+        pool = MaxPool if stem_pool == "max" else AveragePool
         parts["stem"] = build.layer(build.conv(in_channels, plan.stem, 7, 2), build.soma(plan.stem))
         parts["pool"] = pool(3, stride=2, padding=1)
     else:

@@ -28,6 +28,7 @@ class Setting(NamedTuple):
 SETTINGS: dict[str, dict[int, Setting]] = {
     "statistics": {1: Setting(32, 4, 64, 4 * 132)},
     "apply": {1: Setting(16, 4, 256, 4 * 132)},
+    "pool": {1: Setting(16, 4, 64, 4 * 132)},
     "sums": {
         12: Setting(16, 4, 64, 3 * 132, stages=3),
         16: Setting(16, 4, 64, 2 * 132, stages=3),
