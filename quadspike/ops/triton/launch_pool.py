@@ -10,7 +10,6 @@ from torch import Tensor
 from quadspike.ops import layout
 from quadspike.ops.pool import Window, images, results
 from quadspike.ops.triton import tiles
-from quadspike.ops.triton.geometry import overlap
 from quadspike.ops.triton.pool import pool_backward_kernel, pool_kernel
 
 READ_AT_ONCE = 16
@@ -44,7 +43,6 @@ def forward(x: Tensor, window: Window) -> tuple[Tensor, Tensor]:
             ROWS=cut.tile.rows,
             COLUMNS=cut.tile.columns,
             num_warps=cut.tile.warps,
-            **overlap(x),
         )
     return out, winners
 
@@ -79,7 +77,6 @@ def backward(grad: Tensor, winners: Tensor, size: list[int], window: Window) -> 
             ROWS=cut.tile.rows,
             COLUMNS=cut.tile.columns,
             num_warps=cut.tile.warps,
-            **overlap(grad),
         )
     return out
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from quadspike.ops.triton.common import wait_for_previous
-
 
 @triton.jit
 def places_of(places, channels, blocks, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
@@ -44,13 +42,11 @@ def pool_kernel(
     AT_ONCE: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
-    OVERLAP: tl.constexpr,
 ):
     """Every window's mean, or its maximum and the number of the pixel that is it.
 
     As torch has it: of equal pixels the first wins, and a NaN over every number.
     """
-    wait_for_previous(OVERLAP)
     AREA: tl.constexpr = KERNEL[0] * KERNEL[1]
     OUTSIDE: tl.constexpr = float("-inf") if MAXIMUM else 0.0
     image, place, channel, inside = places_of(
@@ -109,14 +105,12 @@ def pool_backward_kernel(
     AT_ONCE: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
-    OVERLAP: tl.constexpr,
 ):
     """Every pixel's sum over the windows that contain it (and, for a maximum, chose it).
 
     A place is a patch of as many pixels as the stride: `WINDOWS` windows down and across meet
     it, read once for all its pixels.
     """
-    wait_for_previous(OVERLAP)
     PIXELS: tl.constexpr = STRIDE[0] * STRIDE[1]
     image, place, channel, inside = places_of(
         down * across, channels, blocks, columns, ROWS, COLUMNS
