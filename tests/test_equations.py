@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from tests import equations
-from tests.equations import aids, im_lif, losses, norms, qif, surrogates
+from tests.differences import assert_gradient
+from tests.equations import aids, im_lif, norms, qif, surrogates
 from tests.equations.glif import GLIF
 from tests.equations.lif import LIF, LSG, PLIF
 from tests.equations.qif import QIF
@@ -25,13 +26,13 @@ RNG = np.random.default_rng(6)
 SHAPE = (3, 2, 2, 2)  # T, B, C, space
 X, G = RNG.normal(0, 0.8, SHAPE), RNG.normal(size=SHAPE)
 STEEP = 3.0
-LOGITS, LABELS = RNG.normal(size=(3, 2, 4)), np.array([2, 0])
 
 
 def near(*shape):
     return RNG.normal(0, 0.3, shape)
 
 
+PER_CHANNEL = ("A", "B", "G", "tau", "u_th", "leak", "u_re")
 NEURONS = {
     "lif": LIF(0.4, 0.6, -0.1),
     "lif-channels-steps": LIF(np.array([0.2, 0.6]), 0.5 + near(3, 2) / 3, 0.1),
@@ -39,7 +40,7 @@ NEURONS = {
     "lsg": LSG(-0.7),
     "qif": QIF(0.3, 0.4, -0.2, 0.45, -0.1),
     "qif-channels": QIF(np.array([0.2, 0.4]), near(2), near(2), 0.5, near(2)),
-    "glif": GLIF(**{name: near(2) for name in "A B G tau u_th leak u_re".split()}, g=near(3, 2)),
+    "glif": GLIF(**{name: near(2) for name in PER_CHANNEL}, g=near(3, 2)),
     "ternary": Ternary(0.3, 0.5, np.array([1.3, 0.8])),
 }
 
@@ -58,20 +59,6 @@ def smooth(v):
 
 def slope(v):
     return STEEP * (1 - np.tanh(STEEP * v) ** 2) / 2
-
-
-def numeric(f, x, h=1e-5):
-    """The gradient of `f(x)` by central differences."""
-    grad = np.zeros_like(x)
-    for i in np.ndindex(x.shape):
-        shift = np.zeros_like(x)
-        shift[i] = h
-        grad[i] = (f(x + shift) - f(x - shift)) / (2 * h)
-    return grad
-
-
-def assert_gradient(grad, f, x):
-    np.testing.assert_allclose(grad, numeric(f, np.asarray(x, float)), rtol=2e-6, atol=2e-8)
 
 
 def test_the_statements_import_nothing_of_the_package():
@@ -113,6 +100,16 @@ def test_a_neuron_s_gradients_are_those_of_its_smooth_version(name, detach):
         assert_gradient(got.parameters[key], at, value)
 
 
+def test_imp_s_gradient_sums_over_the_batch():
+    u0 = near(1, *SHAPE[2:])
+
+    def loss(u):
+        return (G * forward(LIF(), X, aids.imp(u, SHAPE[1]), step=smooth).out).sum()
+
+    got = backward(LIF(), X, G, slope, initial=aids.imp(u0, SHAPE[1]), step=smooth)
+    assert_gradient(aids.imp_backward(got.initial), loss, u0)
+
+
 def test_spikes_by_hand():
     x = np.array([0.4, 0.6, -0.2]).reshape(3, 1, 1)
     trace = forward(LIF(), x)
@@ -126,7 +123,9 @@ def test_spikes_by_hand():
     assert forward(Ternary(), -x).o.ravel().tolist() == [0, -1, 0]
 
 
-@pytest.mark.parametrize("neuron", [LIF(), QIF(), PLIF(), LSG(), Ternary()], ids=lambda n: type(n).__name__)
+@pytest.mark.parametrize(
+    "neuron", [LIF(), QIF(), PLIF(), LSG(), Ternary()], ids=lambda n: type(n).__name__
+)
 def test_a_membrane_at_its_threshold_fires(neuron):
     scale = 2 if isinstance(neuron, PLIF) else 1
     assert forward(neuron, np.full((1, 1, 1), 0.5 * scale)).o.item() == 1
@@ -287,92 +286,3 @@ def test_local_zo_s_mean_is_the_gaussian_surrogate(v):
     variance = surrogates.local_zo_variance(v, 5)
     assert got.mean() == pytest.approx(surrogates.gaussian()(v), abs=5 * (variance / 2e5) ** 0.5)
     assert got.var() == pytest.approx(variance, rel=0.03)
-
-
-# -- losses and aids ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("loss", [losses.ce, losses.tet, losses.lts])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_a_loss_s_gradient(loss, smoothing):
-    _, grad = loss(LOGITS, LABELS, smoothing=smoothing)
-    assert_gradient(grad, lambda z: loss(z, LABELS, smoothing=smoothing)[0], LOGITS)
-
-
-def test_losses_by_hand():
-    z = np.array([[[1.0, 2.0, 0.5]], [[0.0, -1.0, 3.0]]])
-    each = [math.log(sum(math.exp(v) for v in step[0])) - step[0, 2] for step in z]
-    assert losses.lts(z, np.array([2]))[0] == pytest.approx(each[1])
-    assert losses.tet(z, np.array([2]), 0.0)[0] == pytest.approx(sum(each) / 2)
-    assert losses.ce(z[:1], np.array([2]))[0] == pytest.approx(each[0])
-
-
-def test_tet_of_one_step_without_its_regulariser_is_cross_entropy():
-    one = LOGITS[:1]
-    for got, expected in zip(losses.tet(one, LABELS, 0.0), losses.ce(one, LABELS), strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-14)
-
-
-def test_im_loss_s_gradients():
-    layers, targets = [near(2, 2, 3), near(2, 2, 2, 2)], [0.5, 0.4]
-    value, g_logits, g_layers = losses.im(LOGITS, LABELS, layers, targets, 0.3)
-    misses = [layer.mean() - target for layer, target in zip(layers, targets, strict=True)]
-    expected = losses.ce(LOGITS, LABELS)[0] + 0.3 * (misses[0] ** 2 + misses[1] ** 2) / 2
-    assert value == pytest.approx(expected)
-    assert_gradient(g_logits, lambda z: losses.im(z, LABELS, layers, targets, 0.3)[0], LOGITS)
-    for i, layer in enumerate(layers):
-
-        def at(u, i=i):
-            changed = [u if j == i else other for j, other in enumerate(layers)]
-            return losses.im(LOGITS, LABELS, changed, targets, 0.3)[0]
-
-        assert_gradient(g_layers[i], at, layer)
-
-
-def test_sml_s_gradients_hold_the_teachers_still():
-    main, heads = LOGITS[0], [LOGITS[1], LOGITS[2]]
-    value, g_main, g_heads = aids.sml(main, heads, LABELS, 0.5, 0.7, 3.0)
-
-    def loss(m=main, h=heads):
-        labelled = losses.cross_entropy(m, LABELS)[0]
-        labelled += 0.5 * sum(losses.cross_entropy(head, LABELS)[0] for head in h)
-        taught = sum(
-            aids.divergence(main, head, 3.0)[0] + aids.divergence(before, m, 3.0)[0]
-            for head, before in zip(h, heads, strict=True)
-        )
-        return (1 - 0.7) / (1 + 2 * 0.5) * labelled + 0.7 / 4 * taught
-
-    assert value == pytest.approx(loss())
-    assert_gradient(g_main, loss, main)
-    assert_gradient(g_heads[0], lambda z: loss(h=[z, heads[1]]), heads[0])
-    assert_gradient(g_heads[1], lambda z: loss(h=[heads[0], z]), heads[1])
-
-
-@pytest.mark.parametrize("loss", [aids.shortcuts, aids.summed_shortcuts])
-def test_shortcuts_gradients(loss):
-    main, branches = LOGITS[0], [LOGITS[1], LOGITS[2]]
-    _, g_main, g_branches = loss(main, branches, LABELS, 0.6)
-    assert_gradient(g_main, lambda z: loss(z, branches, LABELS, 0.6)[0], main)
-    assert_gradient(
-        g_branches[1], lambda z: loss(main, [branches[0], z], LABELS, 0.6)[0], branches[1]
-    )
-    assert loss(main, branches, LABELS, 0.0)[0] == losses.cross_entropy(main, LABELS)[0]
-
-
-def test_the_branches_share_goes_from_1_to_0():
-    for schedule in ("linear", "cosine"):
-        shares = [aids.share(i / 4, schedule) for i in range(5)]
-        assert shares[0] == 1
-        assert shares[2] == pytest.approx(0.5)
-        assert shares == sorted(shares, reverse=True)
-    assert aids.share(1.0) == 0
-
-
-def test_imp_s_gradient_sums_over_the_batch():
-    u0 = near(1, *SHAPE[2:])
-
-    def loss(u):
-        return (G * forward(LIF(), X, aids.imp(u, SHAPE[1]), step=smooth).out).sum()
-
-    got = backward(LIF(), X, G, slope, initial=aids.imp(u0, SHAPE[1]), step=smooth)
-    assert_gradient(aids.imp_backward(got.initial), loss, u0)

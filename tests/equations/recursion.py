@@ -100,8 +100,12 @@ def backward(
     initial: Any = 0.0,
     membrane: Any = None,
     step: Slope | None = None,
+    grad_u: Array | None = None,
 ) -> Gradients:
-    """Gradients of `sum(grad_out * out)`, with `slope(v [T, ...])` as the step's derivative."""
+    """Gradients of `sum(grad_out * out)`, with `slope(v [T, ...])` as the step's derivative.
+
+    `grad_u` is what the loss asks of the membranes themselves.
+    """
     u, v, o, _ = forward(neuron, x, initial, membrane, step)
     s = slope(v)
     totals = {name: np.zeros_like(value) for name, value in neuron.values.items()}
@@ -125,7 +129,7 @@ def backward(
             g_u, inner = membrane.backward(u[t], g_v)
             for name, value in inner.items():
                 totals[f"membrane.{name}"] += value
-        g_u = g_u + back_u
+        g_u = g_u + back_u + (0.0 if grad_u is None else grad_u[t])
         before_u = u[t - 1] if t else np.zeros_like(x[0]) + initial
         before_o = o[t - 1] if t else np.zeros_like(x[0])
         d_u, d_o, d_x, d_p = neuron.partials(before_u, before_o, x[t], p)
