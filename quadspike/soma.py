@@ -69,6 +69,10 @@ class Soma(Timed):
         state = call.states.get(label) if call.states is not None else None
         if state is not None:
             check_state(state, (call.batch, *x.shape[1:]), label)
+        if call.states is not None:
+            self.neuron.check_streams()
+        if self.norm is not None:
+            self.norm.check_steps(call.timesteps + (state.step if state else 0))
         result = ops.soma(
             x,
             self.neuron,
@@ -81,6 +85,8 @@ class Soma(Timed):
             taps=call.taps_for(self),
             keep_state=call.states is not None,
             backend=self.backend,
+            key=call.key,
+            label=label,
         )
         if result.seen:
             call.record(label, **result.seen)

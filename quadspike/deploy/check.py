@@ -12,6 +12,7 @@ from quadspike.call import Call
 from quadspike.deploy.fold import Synapse, pairs
 from quadspike.errors import QuadspikeError
 from quadspike.models.network import Network
+from quadspike.neurons.sided import Sided
 from quadspike.soma import Soma
 from quadspike.taps import Taps
 
@@ -91,7 +92,7 @@ def _compare(name: str, before: list[Any], after: list[Any], recorder: _Recorder
     x = recorder.given[before[0]][0] if isinstance(before[0], Synapse) else current
     seen = [_spikes(pair, x, call, residual) for pair in (before, after)]
     changed = seen[0]["spikes"] != seen[1]["spikes"]
-    close = _at_threshold(before[1], seen[0]) & _at_threshold(before[1], seen[1])
+    close = _at_threshold(before[1], seen[0]) & _at_threshold(after[1], seen[1])
     # A spike that flips at a tie also changes what its neuron does in later steps.
     after_tie = (changed & close).cumsum(0) > 0
     ties = int((changed & after_tie).sum())
@@ -106,8 +107,9 @@ def _spikes(pair: list[Any], x: Tensor, call: Call, residual: Tensor | None) -> 
 
 
 def _at_threshold(soma: Soma, seen: dict[str, Tensor]) -> Tensor:
-    membrane = seen["membrane"]
-    distance = (membrane - _like(soma.neuron.threshold, membrane)).abs()
+    membrane, neuron = seen["membrane"], soma.neuron
+    threshold = neuron.membrane_threshold if isinstance(neuron, Sided) else neuron.threshold
+    distance = (membrane - _like(threshold, membrane)).abs()
     close: Tensor = distance <= TIE * torch.finfo(membrane.dtype).eps * (1 + membrane.abs())
     return close
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import cmath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -34,6 +34,12 @@ class Neuron(nn.Module):
 
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this neuron, if they cannot."""
+
+    cannot_stream: ClassVar[str] = ""
+    """Why this neuron cannot go on from a state, if it cannot."""
+
+    progress: Tensor
+    """The share of the training that is done, where the surrogate evolves with it."""
 
     surrogate: Surrogate
     detach_reset: bool
@@ -88,11 +94,25 @@ class Neuron(nn.Module):
     def _result(self, x: Tensor, state: State | None, keep_state: bool) -> ops.SomaResult:
         check_sequence(x)
         self.check_channels(x.shape[2] if x.ndim > 2 else None)
+        if keep_state:
+            self.check_streams()
         if state is not None:
             check_state(state, tuple(x.shape[1:]), self.name)
         steps, batch = x.shape[:2]
         flat = x.reshape(steps * batch, *x.shape[2:])
-        return ops.soma(flat, self, steps=steps, batch=batch, state=state, keep_state=keep_state)
+        given: dict[str, Any] = {"state": state, "keep_state": keep_state, "label": self.name}
+        return ops.soma(flat, self, steps=steps, batch=batch, **given)
+
+    def mix(self, currents: Iterable[Tensor]) -> Iterable[Tensor]:
+        """The currents of all steps, `[B, ...]` each, as they reach the membrane."""
+        return currents
+
+    def check_streams(self) -> None:
+        """Refuse to keep or take up a state where none says enough."""
+        if self.cannot_stream:
+            raise QuadspikeError(
+                f"{self.name} cannot be streamed: {self.cannot_stream}; give it whole sequences"
+            )
 
     def check_channels(self, channels: int | None) -> None:
         """Refuse parameters per channel that do not fit an input with `channels` channels."""
@@ -188,6 +208,8 @@ class Neuron(nn.Module):
             else:
                 setattr(self, name, value)
         self.surrogate = create_surrogate(surrogate)
+        if self.surrogate.evolves:
+            self.register_buffer("progress", torch.zeros(()), persistent=False)
         self.detach_reset = detach_reset
 
 

@@ -128,7 +128,8 @@ def backward_step(lines: Lines, asked: Asked) -> Program:
         center = at.x - tape.constant() if asked.centered else at.x
         outputs += [g_current, g_current * center]
     fields = equations.find(lines.equation).neuron_fields
-    for field, partial, flag in zip(fields, d_p, asked.wanted, strict=True):
+    # Constants that are never learned may come last, without a partial.
+    for field, partial, flag in zip(fields, d_p, asked.wanted, strict=False):
         if flag == "1":
             share = g_u * partial
             outputs.append(g_v * d_excess[1] + share if field == "u_th" else share)
