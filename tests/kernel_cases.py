@@ -16,13 +16,14 @@ from torch import Tensor, nn
 from quadspike import Soma, create_neuron
 from quadspike.call import Call
 from quadspike.norms import BatchNorm
+from quadspike.surrogates import SURROGATES
 from quadspike.taps import Taps
 from tests.pairwise import Case
 
 AXES: dict[str, list[Any]] = {
     "steps": [1, 2, 4, 10, 16],
-    "surrogate": ["rectangle", "window", "triangle", "arctan", "sigmoid"],
-    "norm": ["batch", "running", "none", "per step"],
+    "surrogate": [name for name, kind in SURROGATES.items() if not kind.only_reference],
+    "norm": ["batch", "running", "none", "per step", "tebn", "tebn, running"],
     "residual": [None, "before", "after", "before, one step", "after, one step"],
     "layout": ["channels last", "contiguous", "flat", "one axis"],
     "learned": ["none", "layer", "channel", "step"],
@@ -66,7 +67,8 @@ def build(case: Case) -> Soma:
             delattr(neuron, name)
             neuron.register_parameter(name, nn.Parameter(value))
     place = case["residual"] and case["residual"].split(",")[0]
-    soma = Soma(channels, neuron, norm=None if case["norm"] == "none" else "tdbn", residual=place)
+    norm = {"none": None}.get(case["norm"], "tebn" if "tebn" in case["norm"] else "tdbn")
+    soma = Soma(channels, neuron, norm=norm, residual=place, timesteps=case["steps"])
     if case["norm"] == "per step":
         soma.norm = PerStep(channels, case["steps"])
     if soma.norm is not None:
@@ -74,7 +76,9 @@ def build(case: Case) -> Soma:
         nn.init.normal_(soma.norm.bias, 0, 0.2)
         nn.init.normal_(soma.norm.running_mean, 0, 0.2)
         nn.init.uniform_(soma.norm.running_var, 0.5, 2)
-    return soma.train(case["norm"] != "running")
+    if norm == "tebn":
+        nn.init.normal_(soma.norm.p, 1, 0.3)
+    return soma.train("running" not in case["norm"])
 
 
 def draw(case: Case, samples: int) -> Tensor:

@@ -12,7 +12,6 @@ from quadspike.neurons import NEURONS
 from quadspike.ops.vectorised import blocks
 from quadspike.ops.vectorised.program import Program
 from quadspike.ops.vectorised.tape import Tape
-from quadspike.surrogates import SURROGATES
 from tests.kernel_cases import AXES, check
 from tests.pairwise import pairwise
 
@@ -20,7 +19,6 @@ HERE = {
     **AXES,
     "dtype": [torch.float32, torch.bfloat16, torch.float64],
     "neuron": [name for name, kind in NEURONS.items() if not kind.only_reference],
-    "surrogate": [name for name, kind in SURROGATES.items() if not kind.only_reference],
 }
 CASES = pairwise(HERE)
 

@@ -65,7 +65,7 @@ class Sided(Neuron):
 
 def sided(neuron: Neuron) -> Sided:
     """`neuron` itself, made sided; `fit` or `hold_sides` then gives it its thresholds."""
-    kind = type(neuron)
+    kind: Any = type(neuron)
     if kind.fire is not Neuron.fire:
         raise QuadspikeError(
             f"a norm of the membrane cannot be folded into {neuron.name!r}: it does not fire at "
