@@ -8,7 +8,6 @@ import torch
 from quadspike import Soma
 from quadspike.call import Call
 from quadspike.errors import QuadspikeError
-from quadspike.neurons import NEURONS
 from quadspike.ops.vectorised import blocks
 from quadspike.ops.vectorised.program import Program
 from quadspike.ops.vectorised.tape import Tape
@@ -18,7 +17,6 @@ from tests.pairwise import pairwise
 HERE = {
     **AXES,
     "dtype": [torch.float32, torch.bfloat16, torch.float64],
-    "neuron": [name for name, kind in NEURONS.items() if not kind.only_reference],
 }
 CASES = pairwise(HERE)
 

@@ -12,7 +12,6 @@ from quadspike.call import Call
 from quadspike.deploy.fold import Synapse, pairs
 from quadspike.errors import QuadspikeError
 from quadspike.models.network import Network
-from quadspike.neurons.sided import Sided
 from quadspike.soma import Soma
 from quadspike.taps import Taps
 
@@ -107,10 +106,11 @@ def _spikes(pair: list[Any], x: Tensor, call: Call, residual: Tensor | None) -> 
 
 
 def _at_threshold(soma: Soma, seen: dict[str, Tensor]) -> Tensor:
-    membrane, neuron = seen["membrane"], soma.neuron
-    threshold = neuron.membrane_threshold if isinstance(neuron, Sided) else neuron.threshold
-    distance = (membrane - _like(threshold, membrane)).abs()
-    close: Tensor = distance <= TIE * torch.finfo(membrane.dtype).eps * (1 + membrane.abs())
+    membrane = seen["membrane"]
+    rounding = TIE * torch.finfo(membrane.dtype).eps * (1 + membrane.abs())
+    close = torch.zeros_like(membrane, dtype=torch.bool)
+    for edge in soma.neuron.edges:
+        close |= (membrane - _like(edge, membrane)).abs() <= rounding
     return close
 
 

@@ -98,5 +98,5 @@ def fold_membrane(neuron: Neuron, norm: BatchNorm) -> None:
     sided(neuron).hold_sides(
         bar=torch.where(constant, distance.to(like), bar),
         side=torch.where(constant, 0.0, scale.sign().to(like)),
-        gain=torch.where(constant, 1.0, scale.abs().to(like)),
+        slope=torch.where(constant, 1.0, scale.abs().to(like)),
     )

@@ -11,23 +11,37 @@ from torch import nn
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.neurons.base import Neuron
 from quadspike.neurons.density import MembraneDensity
+from quadspike.neurons.glif import GLIF
 from quadspike.neurons.imlif import IMLIF
+from quadspike.neurons.learned_qif import LearnedQIF
 from quadspike.neurons.lif import LIF
+from quadspike.neurons.lsg import LSG
+from quadspike.neurons.plif import PLIF
 from quadspike.neurons.qif import QIF, voltage_statistics
 from quadspike.neurons.sided import sided
+from quadspike.neurons.ternary import Ternary, TrainedTernary
 
 __all__ = [
+    "GLIF",
     "IMLIF",
     "LIF",
+    "LSG",
     "NEURONS",
+    "PLIF",
     "QIF",
+    "LearnedQIF",
     "MembraneDensity",
     "Neuron",
+    "Ternary",
+    "TrainedTernary",
     "create_neuron",
     "voltage_statistics",
 ]
 
-NEURONS: dict[str, type[Neuron]] = {kind.name: kind for kind in (QIF, LIF, IMLIF)}
+NEURONS: dict[str, type[Neuron]] = {
+    kind.name: kind
+    for kind in (QIF, LIF, PLIF, GLIF, LSG, IMLIF, Ternary, TrainedTernary, LearnedQIF)
+}
 
 
 def create_neuron(spec: str | dict[str, Any] | Neuron) -> Neuron:

@@ -16,31 +16,31 @@ from quadspike.neurons.base import Neuron
 class Sided(Neuron):
     """What a folded norm of the membrane leaves: `o = [side u >= bar]`.
 
-    `side` is 1 where the norm's gain was positive, -1 where it was negative (the neuron fires
-    below its threshold) and 0 where there was none, so that `bar` alone decides. `gain` is the
-    norm's absolute slope, for the surrogate: `gain (side u - bar)` is the excess it saw.
+    `side` is 1 where the norm's slope was positive, -1 where it was negative (the neuron fires
+    below its threshold) and 0 where there was none, so that `bar` alone decides. `slope` is the
+    norm's absolute slope, for the surrogate: `slope (side u - bar)` is the excess it saw.
     """
 
     bar: Tensor
     side: Tensor
-    gain: Tensor
+    slope: Tensor
     fields: ClassVar[Any]
     """The named tuple of the constants."""
 
     @staticmethod
     def excess(u: Any, p: Any) -> Any:
-        return (p.side * u - p.bar) * p.gain
+        return (p.side * u - p.bar) * p.slope
 
     @staticmethod
     def excess_partials(u: Any, p: Any) -> tuple[Any, ...]:
-        return p.side * p.gain, 0.0
+        return p.side * p.slope, 0.0
 
     @staticmethod
     def fire(u: Any, p: Any) -> Any:
         return p.side * u >= p.bar
 
     def constants(self) -> Any:
-        return self.fields(*super().constants(), self.bar, self.side, self.gain)
+        return self.fields(*super().constants(), self.bar, self.side, self.slope)
 
     def fit(self, channels: int, timesteps: int | None) -> None:
         super().fit(channels, timesteps)
@@ -48,16 +48,15 @@ class Sided(Neuron):
         shape = tuple(u_th.shape) if u_th.ndim == 2 else (channels,)
         self.hold_sides(u_th.expand(shape).clone(), torch.ones(channels), torch.ones(channels))
 
-    def hold_sides(self, bar: Tensor, side: Tensor, gain: Tensor) -> None:
+    def hold_sides(self, bar: Tensor, side: Tensor, slope: Tensor) -> None:
         """Thresholds `[C]` or `[T, C]` times their sides `[C]`, and the slopes `[C]`."""
         self.register_buffer("bar", bar)
         self.register_buffer("side", side)
-        self.register_buffer("gain", gain)
+        self.register_buffer("slope", slope)
 
     @property
-    def membrane_threshold(self) -> Tensor:
-        """Where on the membrane it is decided; 0 where nothing is."""
-        return self.side * self.bar
+    def edges(self) -> tuple[Any, ...]:
+        return (self.side * self.bar,)
 
     def config(self) -> dict[str, Any]:
         return {**super().config(), "sided": True}
@@ -79,5 +78,5 @@ def sided(neuron: Neuron) -> Sided:
 @cache
 def _sided_kind(kind: Any, fields: tuple[str, ...]) -> Any:
     # One class a neuron, for the whole process: the kernels are compiled by class.
-    constants = namedtuple("Constants", (*fields, "bar", "side", "gain"))  # type: ignore[misc]
+    constants = namedtuple("Constants", (*fields, "bar", "side", "slope"))  # type: ignore[misc]
     return type(f"Sided{kind.__name__}", (Sided, kind), {"fields": constants})

@@ -18,6 +18,9 @@ class Thresholded(Protocol):
     def threshold(self) -> Any: ...
 
     @property
+    def origin(self) -> Any: ...
+
+    @property
     def progress(self) -> Tensor: ...
 
     def voltage_statistics(self, exact: bool = False) -> tuple[Any, Any]: ...
@@ -51,7 +54,7 @@ class Surrogate:
     def window(self, neuron: Thresholded) -> tuple[Any, Any]:
         """The membrane voltages between which a gradient passes."""
         low, high = self.reach(neuron)
-        return neuron.threshold + low, neuron.threshold + high
+        return neuron.origin + low, neuron.origin + high
 
     def config(self) -> dict[str, Any]:
         """What `create_surrogate` needs to make it again."""

@@ -76,7 +76,7 @@ class Window(Boxed):
 
     def constants(self, neuron: Thresholded) -> Box:
         mean, std = neuron.voltage_statistics(exact=self.center == "stationary")
-        middle = 0.0 if self.center == "threshold" else mean - neuron.threshold
+        middle = 0.0 if self.center == "threshold" else mean - neuron.origin
         return Box(middle - std, middle + std, 1.0)
 
 
