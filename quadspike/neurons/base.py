@@ -182,6 +182,10 @@ class Neuron(nn.Module):
         std = scalar.u_th if input_std is None else input_std
         return _stationary(self.advance, self.fire, scalar, input_mean, std)
 
+    def _detached_constants(self) -> Any:
+        p = self.constants()
+        return type(p)(*map(detached, p))
+
     def _scalar_constants(self) -> Any:
         p = self.constants()
         if any(isinstance(value, Tensor) and value.numel() > 1 for value in p):

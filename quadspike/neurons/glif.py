@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from quadspike.errors import QuadspikeError, check_name
-from quadspike.neurons.base import Neuron, check_numbers, detached, logit
+from quadspike.neurons.base import Neuron, check_numbers, logit
 from quadspike.surrogates import Rectangle, Surrogate
 
 _START = {
@@ -141,7 +141,7 @@ class GLIF(Neuron):
         return cls.learned
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
-        p = Constants(*map(detached, self.constants()))
+        p = self._detached_constants()
         # Each step has its own gain, and the step before the first that of the first.
         before = torch.cat([p.gain[:1], p.gain[:-1]]) if p.gain.ndim == 2 else p.gain
         variance = p.gain * p.gain + p.keep * p.keep * before * before

@@ -7,10 +7,9 @@ from typing import Any
 from quadspike.errors import QuadspikeError
 from quadspike.neurons.base import Neuron, check_numbers, detached, everywhere, logit, show
 from quadspike.neurons.lif import LIF, Constants
-from quadspike.surrogates import Surrogate, Window
+from quadspike.surrogates import LearnedWidth, Surrogate
 
 _B = logit(0.2)
-_SURROGATE = Window("threshold")
 
 
 class LSG(Neuron):
@@ -40,7 +39,7 @@ class LSG(Neuron):
         detach_reset: bool = False,
     ) -> None:
         super().__init__()
-        self._hold(surrogate or _SURROGATE, detach_reset, b=b, u_th=u_th)
+        self._hold(surrogate or LearnedWidth(), detach_reset, b=b, u_th=u_th)
         check_numbers("LSG", b=self.b, u_th=self.u_th)
         if not everywhere(self.u_th > 0):
             raise QuadspikeError(f"LSG rests at 0 and needs u_th > 0, got {show(self.u_th)}")

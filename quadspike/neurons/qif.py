@@ -163,8 +163,7 @@ class QIF(Neuron):
     # -- the theory --------------------------------------------------------------------
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
-        detached = (v.detach() if isinstance(v, Tensor) else v for v in self.constants())
-        p = Constants(*detached)
+        p = self._detached_constants()
         return _theorem_1(p.a, p.u_sum, p.u_prod, p.u_th)
 
     # -- checks ------------------------------------------------------------------------
