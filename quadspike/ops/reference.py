@@ -32,7 +32,7 @@ class SomaResult(NamedTuple):
     """What a soma gives back."""
 
     out: Tensor
-    """Spikes, or spikes plus residual, `[T*B, ...]` in the input's dtype."""
+    """What the spikes emit, and the residual if it comes after, `[T*B, ...]` in x's dtype."""
     state: State | None
     """Where the neuron stands; None from the kernels where nobody asked."""
     seen: dict[str, Tensor]
@@ -63,7 +63,8 @@ def soma(
 
     `x` may hold a single step, `[B, C, ...]`: every step then sees it, without a copy.
     The norm's `affine` gives scale and shift as `[1 or T, C]`. The residual joins the current
-    before the neuron, or the spikes after it.
+    before the neuron, or the output after it. The output is the spikes, or their product with
+    the constant `emitted` of a neuron that has one; state and taps keep the plain spikes.
     """
     scale = shift = None
     if norm is not None:
@@ -85,9 +86,9 @@ def soma(
         p_t, s_t = at_step(p, start + t, current), at_step(s, start + t, current)
         u = neuron.advance(u, o.detach() if neuron.detach_reset else o, current, p_t)
         o = spike(neuron, u, p_t, s_t)
-        out = o
+        out = p_t.emitted * o if "emitted" in p_t._fields else o
         if residuals is not None and place == "after":
-            out = o + _step(residuals, t)
+            out = out + _step(residuals, t)
         outputs.append(out.to(x.dtype))
         if taps:
             membranes.append(u)
