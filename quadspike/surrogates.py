@@ -21,6 +21,9 @@ class Thresholded(Protocol):
     @property
     def threshold(self) -> Any: ...
 
+    @property
+    def origin(self) -> Any: ...
+
     def voltage_statistics(self, exact: bool = False) -> tuple[Any, Any]: ...
 
 
@@ -48,7 +51,7 @@ class Surrogate:
     def window(self, neuron: Thresholded) -> tuple[Any, Any]:
         """The membrane voltages between which a gradient passes."""
         low, high = self.reach(neuron)
-        return neuron.threshold + low, neuron.threshold + high
+        return neuron.origin + low, neuron.origin + high
 
     def config(self) -> dict[str, Any]:
         """What `create_surrogate` needs to make it again."""
@@ -124,7 +127,7 @@ class Window(_Boxed):
 
     def constants(self, neuron: Thresholded) -> _Box:
         mean, std = neuron.voltage_statistics(exact=self.center == "stationary")
-        middle = 0.0 if self.center == "threshold" else mean - neuron.threshold
+        middle = 0.0 if self.center == "threshold" else mean - neuron.origin
         return _Box(middle - std, middle + std, 1.0)
 
 

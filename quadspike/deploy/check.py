@@ -107,8 +107,10 @@ def _spikes(pair: list[Any], x: Tensor, call: Call, residual: Tensor | None) -> 
 
 def _at_threshold(soma: Soma, seen: dict[str, Tensor]) -> Tensor:
     membrane = seen["membrane"]
-    distance = (membrane - _like(soma.neuron.threshold, membrane)).abs()
-    close: Tensor = distance <= TIE * torch.finfo(membrane.dtype).eps * (1 + membrane.abs())
+    rounding = TIE * torch.finfo(membrane.dtype).eps * (1 + membrane.abs())
+    close = torch.zeros_like(membrane, dtype=torch.bool)
+    for edge in soma.neuron.edges:
+        close |= (membrane - _like(edge, membrane)).abs() <= rounding
     return close
 
 

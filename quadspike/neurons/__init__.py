@@ -11,20 +11,33 @@ from torch import nn
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.neurons.base import Neuron
 from quadspike.neurons.density import MembraneDensity
+from quadspike.neurons.glif import GLIF
+from quadspike.neurons.learned_qif import LearnedQIF
 from quadspike.neurons.lif import LIF
+from quadspike.neurons.lsg import LSG
+from quadspike.neurons.plif import PLIF
 from quadspike.neurons.qif import QIF, voltage_statistics
+from quadspike.neurons.ternary import Ternary, TrainedTernary
 
 __all__ = [
+    "GLIF",
     "LIF",
+    "LSG",
     "NEURONS",
+    "PLIF",
     "QIF",
+    "LearnedQIF",
     "MembraneDensity",
     "Neuron",
+    "Ternary",
+    "TrainedTernary",
     "create_neuron",
     "voltage_statistics",
 ]
 
-NEURONS: dict[str, type[Neuron]] = {kind.name: kind for kind in (QIF, LIF)}
+NEURONS: dict[str, type[Neuron]] = {
+    kind.name: kind for kind in (QIF, LIF, PLIF, GLIF, LSG, Ternary, TrainedTernary, LearnedQIF)
+}
 
 
 def create_neuron(spec: str | dict[str, Any] | Neuron) -> Neuron:
