@@ -65,6 +65,8 @@ def walk(
     shape = Shape.of(a.x, a.batch)
     chunk = tiles.chunk_of(a.steps, whole=sums and slots.each_step)
     held = chunk * (3 if a.place == "before" and a.residual is not None else 2)
+    if sums:
+        held += max(0, slots.total - 2)  # scale and shift are counted in
     cut = shape.cut("sums" if sums else "input", a.x, held, sums or chunk < a.steps)
     partials = scratch = None
     if sums:
