@@ -17,6 +17,7 @@ from quadspike.losses import mean_cross_entropy, tet
 from quadspike.models import Network
 from quadspike.randomness import Key
 from quadspike.training.distributed import Workers
+from quadspike.training.half import HalfWeights
 from quadspike.training.recipe import Recipe
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -66,6 +67,7 @@ class Step:
         self.spoilt = torch.zeros((), device=device)
         optimizer.found_inf = self.spoilt  # type: ignore[attr-defined]
         optimizer.grad_scale = None  # type: ignore[attr-defined]
+        self.half = HalfWeights(model) if recipe.precision == "bf16" and not workers.many else None
         self.model: nn.Module = model
         if workers.many:
             places = [device] if device.type == "cuda" else None
@@ -92,9 +94,11 @@ class Step:
         count = self.recipe.accumulate
         for index, (part, answers, key) in enumerate(self.parts(inputs, labels), 1):
             with self._share_gradients(last=index == count), autocast(self.recipe, self.device):
-                logits = self.model(part, key=key)
+                logits = (self.half or self.model)(part, key=key)
                 loss = self.loss(logits, answers)
                 (loss / count).backward()
+            if self.half:
+                self.half.collect()
             with torch.no_grad():
                 right = self.network.predict(logits).argmax(1) == answers
                 self.totals[LOSS] += loss.double() * len(answers)

@@ -26,6 +26,7 @@ from quadspike.ops.triton.common import (
     per_channel,
     steps_of,
     tile_of,
+    wait_for_previous,
 )
 
 
@@ -86,6 +87,7 @@ def backward_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     LAST: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):
     """Sums of gradients per channel (`SUM`), gradients of the inputs (`WRITE`), or both.
 
@@ -93,6 +95,7 @@ def backward_kernel(
     constant, -1 for one whose gradient nobody wants; a constant per step takes `STEPS` slots,
     and then `CHUNK` must be `STEPS`.
     """
+    wait_for_previous(OVERLAP)
     CHUNKS: tl.constexpr = STEPS // CHUNK
     program = tl.program_id(0)
     if WRITE and not SUM:
@@ -270,11 +273,13 @@ def gather_kernel(
     SLOTS: tl.constexpr,
     PROGRAMS: tl.constexpr,
     CHANNELS: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):
     """From the programs' sums to the gradients of weight and bias and x's two coefficients.
 
     The statistics add `slope (x - mean) + constant` to every gradient of x.
     """
+    wait_for_previous(OVERLAP)
     channel = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     exists = channel < channels
     share = tl.arange(0, PROGRAMS)[:, None]

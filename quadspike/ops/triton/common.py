@@ -16,6 +16,14 @@ STEP: tl.constexpr = tl.constexpr(3)
 
 
 @triton.jit
+def wait_for_previous(OVERLAP: tl.constexpr):
+    """Launched while the kernel before still drains: touch nothing until it has ended."""
+    if OVERLAP:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
+
+
+@triton.jit
 def columns_of(column, channels, COLUMNS: tl.constexpr, LAST: tl.constexpr):
     """The channels of a program's tiles, and which exist."""
     if LAST:

@@ -15,6 +15,7 @@ from quadspike.ops.triton.common import (
     steps_of,
     tile_of,
     values_in,
+    wait_for_previous,
 )
 
 
@@ -32,12 +33,14 @@ def statistics_kernel(
     COLUMNS: tl.constexpr,
     LAST: tl.constexpr,
     AT_ONCE: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):
     """Number, mean and squared deviations of a program's share, `partials [programs, 3, C]`.
 
     Sums are of deviations from the share's first value, so a mean far beyond the spread costs
     no digits, and are kept apart for every place of the tile until the end.
     """
+    wait_for_previous(OVERLAP)
     column = tl.program_id(0) % columns
     first = tl.program_id(0) // columns
     channel, exists = columns_of(column, channels, COLUMNS, LAST)
@@ -90,11 +93,13 @@ def normalise_kernel(
     STEPS: tl.constexpr,
     PROGRAMS: tl.constexpr,
     CHANNELS: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):
     """Mean, unbiased variance, 1/std and 1/n as `moments [4, C]`; scale and shift `[2, STEPS, C]`.
 
     In a batch the shares of all programs are merged by Chan's rule.
     """
+    wait_for_previous(OVERLAP)
     channel = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     exists = channel < channels
     if BATCH:
@@ -160,8 +165,10 @@ def apply_kernel(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     LAST: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):
     """Affine, residual and neuron: reads x and the residual once, writes the output once."""
+    wait_for_previous(OVERLAP)
     # From the end: what the statistics read last is still in the cache.
     program = tl.num_programs(0) - 1 - tl.program_id(0)
     column = program % columns

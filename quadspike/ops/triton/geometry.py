@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple, cast
 
+import torch
 from torch import Tensor
 
 from quadspike.ops import layout
@@ -12,6 +14,19 @@ from quadspike.ops.triton import tiles
 
 FINISHING = 8
 """Channels of one program of the kernels that finish a reduction."""
+
+
+@cache
+def _can_overlap(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
+
+
+def overlap(x: Tensor) -> dict[str, bool]:
+    """Options that let a kernel be launched before the one ahead of it has ended.
+
+    Each waits for that end before it reads, so only the launch itself is hidden.
+    """
+    return {"OVERLAP": True, "launch_pdl": True} if _can_overlap(x.device) else {"OVERLAP": False}
 
 
 class Shape(NamedTuple):

@@ -16,7 +16,7 @@ from quadspike.ops.signature import Arguments, Gradients, Incoming
 from quadspike.ops.triton import tiles
 from quadspike.ops.triton.backward import backward_kernel, gather_kernel
 from quadspike.ops.triton.device import equation
-from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
+from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of, overlap
 
 
 class Slots(NamedTuple):
@@ -65,6 +65,8 @@ def walk(
     shape = Shape.of(a.x, a.batch)
     chunk = tiles.chunk_of(a.steps, whole=sums and slots.each_step)
     held = chunk * (3 if a.place == "before" and a.residual is not None else 2)
+    if sums:
+        held += max(0, slots.total - 2)  # scale and shift are counted in
     cut = shape.cut("sums" if sums else "input", a.x, held, sums or chunk < a.steps)
     partials = scratch = None
     if sums:
@@ -122,6 +124,7 @@ def walk(
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
         num_warps=cut.tile.warps,
+        **overlap(a.x),
     )
     return partials
 
@@ -172,5 +175,6 @@ def _gather(
         SLOTS=slots,
         PROGRAMS=triton.next_power_of_2(programs),
         CHANNELS=FINISHING,
+        **overlap(a.x),
     )
     return coefficients

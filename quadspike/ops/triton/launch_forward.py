@@ -12,7 +12,7 @@ from quadspike.ops.signature import Arguments
 from quadspike.ops.triton import tiles
 from quadspike.ops.triton.device import equation
 from quadspike.ops.triton.forward import apply_kernel, normalise_kernel, statistics_kernel
-from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
+from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of, overlap
 
 
 def forward(a: Arguments) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -56,6 +56,7 @@ def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor]:
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
         num_warps=cut.tile.warps,
+        **overlap(a.x),
     )
     return out, membrane
 
@@ -91,6 +92,7 @@ def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
         STEPS=a.affine_steps,
         PROGRAMS=triton.next_power_of_2(programs),
         CHANNELS=FINISHING,
+        **overlap(a.x),
     )
     return moments, affine
 
@@ -112,6 +114,7 @@ def statistics(a: Arguments) -> Tensor:
         LAST=shape.last,
         AT_ONCE=tiles.AT_ONCE,
         num_warps=cut.tile.warps,
+        **overlap(a.x),
     )
     return partials
 
