@@ -14,6 +14,7 @@ from quadspike.errors import QuadspikeError, check_name
 from quadspike.neurons import Neuron, create_neuron
 from quadspike.neurons.base import check_sequence, check_state
 from quadspike.norms import BatchNorm, create_norm
+from quadspike.state import State
 
 
 class Soma(Timed):
@@ -67,6 +68,7 @@ class Soma(Timed):
         self._check(x, residual, call)
         label = call.visit(self)
         state = call.states.get(label) if call.states is not None else None
+        self._check_time(call, state)
         if state is not None:
             check_state(state, (call.batch, *x.shape[1:]), label)
         result = ops.soma(
@@ -81,6 +83,8 @@ class Soma(Timed):
             taps=call.taps_for(self),
             keep_state=call.states is not None,
             backend=self.backend,
+            key=call.key,
+            label=label,
         )
         if result.seen:
             call.record(label, **result.seen)
@@ -109,6 +113,12 @@ class Soma(Timed):
         flat_residual = None if residual is None else residual.reshape(-1, *residual.shape[2:])
         call = Call(x.shape[0], x.shape[1])
         return self.forward(flat, call, flat_residual).view(x.shape)
+
+    def _check_time(self, call: Call, state: State | None) -> None:
+        if call.states is not None:
+            self.neuron.check_streams()
+        if self.norm is not None:
+            self.norm.check_steps(call.timesteps + (state.step if state else 0))
 
     def _check(self, x: Tensor, residual: Tensor | None, call: Call) -> None:
         if not isinstance(call, Call):

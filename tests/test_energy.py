@@ -18,6 +18,7 @@ from quadspike.analysis.energy.table import paper_tables, report_table
 from quadspike.data.geometry import GEOMETRIES
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network, create_model
+from quadspike.neurons import Ternary, TrainedTernary
 from quadspike.soma import Soma
 from tests.conftest import calibrate
 
@@ -315,6 +316,22 @@ def test_average_pooling_makes_graded_inputs():
     assert deep.rate == pytest.approx(pooled.mean().item())
     assert deep.exact_ops == brute_force_conv(network.deep, (pooled != 0).float()) / 2
     assert deep.exact_energy_pj == pytest.approx(deep.exact_ops * 4.6)
+
+
+@pytest.mark.parametrize("alpha", [0.7, torch.linspace(0.5, 1.5, 4)])
+@pytest.mark.parametrize("between", [nn.Identity, nn.Flatten])
+def test_weights_take_an_emitted_number_in(alpha, between):
+    reports = []
+    x = torch.randn(2, 1, 8, 8)
+    for neuron in (Ternary(), TrainedTernary(alpha=alpha)):
+        torch.manual_seed(1)
+        deep = nn.Conv2d(4, 6, 3) if between is nn.Identity else nn.Linear(4 * 64, 6)
+        parts = {"conv": nn.Conv2d(1, 4, 3, padding=1), "soma": Soma(4, neuron)}
+        network = Network(OrderedDict(**parts, between=between(), deep=deep), timesteps=2)
+        calibrate(network, x)
+        reports.append(row_of(energy(network, (1, 8, 8), inputs=x), "deep"))
+    assert reports[0] == reports[1]
+    assert reports[0].exact_ops > 0
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_map_only
 from quadspike import LIF, QIF, Network, QuadspikeError, Soma, ops
 from quadspike.call import Call
 from quadspike.deploy import stream
+from quadspike.neurons import TrainedTernary
 from quadspike.neurons.base import Neuron
 from quadspike.norms import synchronize
 from quadspike.ops import registration
@@ -104,10 +105,11 @@ def test_a_network_streams_as_it_runs(device, backend):
         live(frames[0])
 
 
-def test_taps_see_what_they_see_in_the_reference(device, backend):
+@pytest.mark.parametrize("kind", [QIF, TrainedTernary])
+def test_taps_see_what_they_see_in_the_reference(kind, device, backend):
     seen, grads = [], []
     x = torch.randn(12, 3, 4, 4, device=device)
-    for soma in twins(3, device, backend, neuron=QIF(surrogate="triangle")):
+    for soma in twins(3, device, backend, neuron=kind(surrogate="triangle")):
         given = x.clone().requires_grad_()
         call = Call(3, 4, taps=Taps(tuple(set(KINDS) - {"output"})))
         out = soma(given, call)
@@ -122,10 +124,12 @@ def test_taps_see_what_they_see_in_the_reference(device, backend):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_a_membrane_that_is_no_number_stays_visible(value, device, backend):
+@pytest.mark.parametrize("kind", [QIF, TrainedTernary])
+def test_a_membrane_that_is_no_number_stays_visible(value, kind, device, backend):
     x = torch.zeros(2, 4, device=device)
     x[0, 1] = value
-    result = ops.soma(x, QIF(), steps=2, batch=1, backend=backend, keep_state=False)
+    neuron = kind().to(device)
+    result = ops.soma(x, neuron, steps=2, batch=1, backend=backend, keep_state=False)
     assert result.out.isnan().tolist() == [[False, True, False, False]] * 2
     assert result.state is None
 
@@ -172,16 +176,18 @@ def test_the_operators_are_what_torch_expects(changes, device, backend):
     torch.library.opcheck(registration.soma_backward, given, test_utils=checks)
 
 
-def test_compiles_whole_with_the_same_gradients(device, backend):
+@pytest.mark.parametrize("name", ["qif-learned", "glif", "ternary-trained"])
+def test_compiles_whole_with_the_same_gradients(name, device, backend):
     x = torch.randn(6, 3, 4, 4, device=device)
     results = []
     for wrap in (lambda f: f, lambda f: torch.compile(f, backend="aot_eager", fullgraph=True)):
         torch.manual_seed(1)
-        soma = Soma(3, QIF(a=nn.Parameter(torch.tensor(0.25))), backend=backend).to(device)
+        soma = Soma(3, name, backend=backend, timesteps=3).to(device)
         given = x.clone().requires_grad_()
         out = wrap(lambda t, soma=soma: soma(t, Call(3, 2)))(given)
         out.square().sum().backward()
-        results.append((out, given.grad, soma.neuron.a.grad, soma.norm.running_var))
+        learned = [parameter.grad for parameter in soma.neuron.parameters()]
+        results.append((out, given.grad, *learned, soma.norm.running_var))
     for got, expected in zip(*results, strict=True):
         torch.testing.assert_close(got, expected)
 

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from torch import nn
 
 from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, create_neuron
-from quadspike.neurons import NEURONS
+from quadspike.neurons import (
+    GLIF,
+    LSG,
+    NEURONS,
+    PLIF,
+    LearnedQIF,
+    Ternary,
+    TrainedTernary,
+)
 from quadspike.surrogates import ArcTan, Rectangle, Sigmoid, Triangle, Window
 from tests import oracle
 
@@ -88,7 +96,7 @@ def test_handwritten_partials_equal_autograd(name):
     neuron = create_neuron(name)
     fields = type(neuron.constants())._fields
     values = torch.rand(3 + len(fields), 50, dtype=torch.float64) * 2 - 1
-    values[1] = (values[1] > 0).double()
+    values[1] = (values[1] * 1.5).round()  # -1, 0 or 1: some spikes have a sign
     values.requires_grad_()
 
     def pack(p):
@@ -196,10 +204,10 @@ def test_complex_roots_run_through_sum_and_product():
 
 @given(
     st.lists(st.integers(1, 4), min_size=1, max_size=5),
-    st.sampled_from(["qif", "lif"]),
+    st.sampled_from(list(NEURONS)),
     st.integers(0, 2**31),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_chunks_give_the_spikes_of_the_whole_sequence(chunks, name, seed):
     neuron = create_neuron(name)
     x = torch.randn(sum(chunks), 3, 4, generator=torch.Generator().manual_seed(seed))
@@ -244,6 +252,15 @@ def test_parameters_per_step_end_with_their_last_step():
         neuron.run(x[:1], state)
 
 
+def fitted(name, channels, timesteps):
+    neuron = create_neuron(name)
+    neuron.fit(channels, timesteps)
+    with torch.no_grad():
+        for parameter in neuron.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return neuron
+
+
 def test_config_makes_the_same_neuron_again():
     neurons = [
         QIF(a=0.3, surrogate=ArcTan(3.0), detach_reset=True),
@@ -251,6 +268,8 @@ def test_config_makes_the_same_neuron_again():
         QIF.from_resting(0.25, 0.1, 5.0, u_th=0.6),
         QIF(a=torch.tensor([0.1, 0.25])),
         LIF(beta=nn.Parameter(torch.tensor(0.5))),
+        *map(create_neuron, NEURONS),
+        fitted("glif", 2, 4),
     ]
     x = torch.randn(4, 3, 2)
     for neuron in neurons:
@@ -258,6 +277,8 @@ def test_config_makes_the_same_neuron_again():
         assert torch.equal(again(x), neuron(x))
         assert again.config() == neuron.config()
         again.load_state_dict(neuron.state_dict())
+        again.fit(2, 4)  # fits already where it did
+        assert again.state_dict().keys() == neuron.state_dict().keys()
 
 
 # -- numbers ---------------------------------------------------------------------------
@@ -311,6 +332,20 @@ BAD_PARAMETERS = [
     (lambda: QIF.from_resting(-0.25, 0.0, 1.0), "a > 0"),
     (lambda: LIF(beta=1.5), "beta"),
     (lambda: LIF(u_th=0.0), "u_th > 0"),
+    (lambda: PLIF(u_th=0.0), "u_th > 0"),
+    (lambda: PLIF(w=1j), "real number"),
+    (lambda: PLIF.from_tau(1.0), "tau > 1"),
+    (lambda: LSG(b=math.nan), "finite"),
+    (lambda: LSG(u_th=-1.0), "u_th > 0"),
+    (lambda: GLIF(tau=0.5), "tau_logit"),
+    (lambda: GLIF(tau_logit=math.inf), "finite"),
+    (lambda: GLIF.from_values(gamma=1.5), r"gamma in \[0, 1\]"),
+    (lambda: Ternary(beta=2.0), "0 <= beta <= 1"),
+    (lambda: Ternary(u_th=0.0), "at -u_th"),
+    (lambda: Ternary().density(), "has two"),
+    (lambda: TrainedTernary(alpha=math.inf), "alpha must be a finite"),
+    (lambda: LearnedQIF(u_th=0.4), "max"),
+    (lambda: LearnedQIF(u1=1j, u2=-1j), "real number"),
     (lambda: create_neuron("qlf"), "did you mean 'qif'"),
     (lambda: create_neuron(QIF), "such as QIF"),
     (lambda: create_neuron({"name": "lif", "learned": ["beta"]}), "needs its value"),

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from quadspike import LIF, QIF, QuadspikeError, voltage_statistics
+from quadspike import LIF, QIF, QuadspikeError, Soma, voltage_statistics
 from quadspike.surrogates import (
     SURROGATES,
     ArcTan,
+    Dspike,
+    Evolving,
+    LearnedWidth,
+    LocalZO,
     Rectangle,
     Sigmoid,
     Triangle,
@@ -17,7 +24,7 @@ from quadspike.surrogates import (
 
 
 def slope(surrogate, v, neuron=None):
-    neuron = neuron or QIF()
+    neuron = neuron or QIF(surrogate=surrogate)
     return surrogate.derivative(
         torch.as_tensor(v, dtype=torch.float64), surrogate.constants(neuron)
     )
@@ -70,19 +77,85 @@ def test_lif_has_its_own_analytic_window():
     assert (high - low) == pytest.approx(1.0198, abs=1e-4)  # 2 u_th sqrt(1 + beta^2)
 
 
-@pytest.mark.parametrize("surrogate", [Rectangle(0.5), Triangle(), ArcTan(), Sigmoid()])
+@pytest.mark.parametrize(
+    "surrogate",
+    [
+        Rectangle(0.5),
+        Triangle(),
+        ArcTan(),
+        Sigmoid(),
+        Dspike(),
+        Dspike(2.5, 1.0),
+        Evolving(),
+        LearnedWidth(),
+    ],
+)
 def test_areas_are_one(surrogate):
     v = torch.linspace(-400, 400, 8_000_001, dtype=torch.float64)
     area = torch.trapezoid(slope(surrogate, v), v)
     assert area.item() == pytest.approx(1.0, abs=2e-3)
 
 
-@pytest.mark.parametrize("surrogate", [Triangle(0.7), ArcTan(3.0), Sigmoid(5.0)])
+@pytest.mark.parametrize(
+    "surrogate",
+    [Triangle(0.7), ArcTan(3.0), Sigmoid(5.0), Dspike(3.0), Evolving(2.0, 4.0)],
+)
 def test_reach_is_where_the_slope_halves(surrogate):
-    low, high = surrogate.reach(QIF())
+    low, high = surrogate.reach(QIF(surrogate=surrogate))
     peak = slope(surrogate, 0.0)
     for edge in (low, high):
-        assert slope(surrogate, edge).item() == pytest.approx(peak.item() / 2, rel=1e-9)
+        assert slope(surrogate, edge).item() == pytest.approx(peak.item() / 2, rel=1e-8)
+
+
+@pytest.mark.parametrize(("b", "w"), [(3.0, 0.5), (2.5, 1.0)])
+def test_dspike_is_the_slope_of_its_stretched_tanh(b, w):
+    v = torch.linspace(-1.5, 1.5, 601, dtype=torch.float64)
+    expected = b * (1 - torch.tanh(b * v) ** 2) / (2 * math.tanh(b * w)) * (v.abs() <= w)
+    torch.testing.assert_close(slope(Dspike(b, w), v), expected)
+    assert (Dspike().temperature, Dspike().half_width) == (3.0, 0.5)
+    assert slope(Dspike(b, w), [-w, w, w + 1e-9]).gt(0).tolist() == [True, True, False]
+    assert Dspike(0.1, 0.5).reach(QIF()) == (-0.5, 0.5)  # hardly falls before it ends
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_evolving_tanh_steepens_with_the_training(share):
+    neuron = LIF(surrogate=Evolving()).double()
+    assert neuron.progress.item() == 0
+    assert "progress" not in neuron.state_dict()
+    assert not hasattr(LIF(), "progress")
+    neuron.progress.fill_(share)
+    grown = 10**share
+    k = ((grown - 1) * 10 + (10 - grown) * 1) / 9
+    v = torch.linspace(-3, 3, 101, dtype=torch.float64)
+    expected = 0.5 * k * (1 - torch.tanh(k * v) ** 2)
+    torch.testing.assert_close(slope(Evolving(), v, neuron), expected)
+    assert {0.0: 1.0, 1.0: 10.0}.get(share, k) == pytest.approx(k)
+
+
+@pytest.mark.parametrize("backend", ["reference", "vectorised"])
+def test_a_soma_sees_the_training_go_on(backend):
+    soma, x = Soma(3, LIF(surrogate="evolving"), backend=backend), torch.randn(2, 8, 3)
+    grads = []
+    for share in (0.0, 0.0, 0.8):
+        soma.neuron.progress.fill_(share)
+        given = x.clone().requires_grad_()
+        grads += torch.autograd.grad(soma(given).square().sum(), given)
+    assert torch.equal(grads[0], grads[1])
+    assert not torch.allclose(grads[0], grads[2])
+
+
+def test_lsg_s_window_follows_what_is_learned_and_passes_it_no_gradient():
+    beta = nn.Parameter(torch.tensor([0.2, 0.9]))
+    neuron = LIF(beta=beta, surrogate="learned-width")
+    low, high, height = neuron.surrogate.constants(neuron)
+    width = 2 * 0.5 * (1 + beta.detach() ** 2) ** 0.5
+    torch.testing.assert_close(high - low, width)
+    torch.testing.assert_close(height, 1 / width)
+    assert width[0].item() == pytest.approx(1.0198, abs=1e-4)
+    assert not height.requires_grad
+    low, high = QIF(surrogate="learned-width").surrogate.reach(QIF())
+    assert high == pytest.approx(0.5115845, abs=1e-7)
+    assert low == -high
 
 
 def test_a_window_follows_parameters_per_channel():
@@ -109,6 +182,10 @@ def test_config_round_trip(name):
         (lambda: Rectangle(half_width=0), "half_width > 0"),
         (lambda: Triangle(-1), "width > 0"),
         (lambda: ArcTan(float("nan")), "alpha > 0"),
+        (lambda: Dspike(half_width=0), "half_width > 0"),
+        (lambda: Evolving(k_min=-1), "k_min > 0"),
+        (lambda: Evolving(k_min=5, k_max=2), "k_min <= k_max"),
+        (lambda: LocalZO(delta=0), "delta > 0"),
         (lambda: QIF(a=torch.tensor([0.1, 0.2])).density(), "one set of parameters"),
     ],
 )

@@ -8,19 +8,15 @@ import torch
 from quadspike import Soma
 from quadspike.call import Call
 from quadspike.errors import QuadspikeError
-from quadspike.neurons import NEURONS
 from quadspike.ops.vectorised import blocks
 from quadspike.ops.vectorised.program import Program
 from quadspike.ops.vectorised.tape import Tape
-from quadspike.surrogates import SURROGATES
 from tests.kernel_cases import AXES, check
 from tests.pairwise import pairwise
 
 HERE = {
     **AXES,
     "dtype": [torch.float32, torch.bfloat16, torch.float64],
-    "neuron": list(NEURONS),
-    "surrogate": list(SURROGATES),
 }
 CASES = pairwise(HERE)
 

@@ -138,6 +138,8 @@ def _pool(pool: AveragePool | MaxPool) -> nn.Module:
 
 def _norm(norm: BatchNorm, flat: bool) -> nn.Module:
     """torch's own batch normalisation, with tdBN's gain in its weight."""
+    if norm.timesteps is not None or norm.membrane is not None:
+        raise QuadspikeError(f"no counterpart of the norm {norm.name!r} in other libraries")
     kind = nn.BatchNorm1d if flat else nn.BatchNorm2d
     twin = kind(norm.channels, eps=norm.eps, momentum=norm.momentum)
     with torch.no_grad():

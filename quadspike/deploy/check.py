@@ -91,7 +91,7 @@ def _compare(name: str, before: list[Any], after: list[Any], recorder: _Recorder
     x = recorder.given[before[0]][0] if isinstance(before[0], Synapse) else current
     seen = [_spikes(pair, x, call, residual) for pair in (before, after)]
     changed = seen[0]["spikes"] != seen[1]["spikes"]
-    close = _at_threshold(before[1], seen[0]) & _at_threshold(before[1], seen[1])
+    close = _at_threshold(before[1], seen[0]) & _at_threshold(after[1], seen[1])
     # A spike that flips at a tie also changes what its neuron does in later steps.
     after_tie = (changed & close).cumsum(0) > 0
     ties = int((changed & after_tie).sum())
@@ -107,8 +107,10 @@ def _spikes(pair: list[Any], x: Tensor, call: Call, residual: Tensor | None) -> 
 
 def _at_threshold(soma: Soma, seen: dict[str, Tensor]) -> Tensor:
     membrane = seen["membrane"]
-    distance = (membrane - _like(soma.neuron.threshold, membrane)).abs()
-    close: Tensor = distance <= TIE * torch.finfo(membrane.dtype).eps * (1 + membrane.abs())
+    rounding = TIE * torch.finfo(membrane.dtype).eps * (1 + membrane.abs())
+    close = torch.zeros_like(membrane, dtype=torch.bool)
+    for edge in soma.neuron.edges:
+        close |= (membrane - _like(edge, membrane)).abs() <= rounding
     return close
 
 

@@ -10,6 +10,8 @@ from torch import nn
 
 from quadspike.errors import QuadspikeError
 from quadspike.models.network import Network
+from quadspike.neurons.base import Neuron
+from quadspike.neurons.sided import Sided, sided
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
 
@@ -33,7 +35,8 @@ def pairs(
 def fold(model: Network) -> Network:
     """A copy for inference in which `W' = s W`, `b' = s b + shift`, and no norm is left.
 
-    The copy gives the same spikes up to rounding at the threshold; `check_fold` counts.
+    A norm of the membrane becomes a threshold per channel. The copy gives the same spikes up to
+    rounding at the threshold; `check_fold` counts.
     """
     folded = copy.deepcopy(model).eval()
     for name, synapse, module in pairs(folded, (Soma, BatchNorm)):
@@ -46,8 +49,14 @@ def fold(model: Network) -> Network:
                 f"cannot fold layer {name!r}: its normalisation follows {found}, not a "
                 "convolution or linear layer; put the soma right after its synapse"
             )
+        if norm.cannot_fold:
+            raise QuadspikeError(
+                f"cannot fold layer {name!r}: {norm.cannot_fold}; run the network as it is"
+            )
         _merge(synapse, norm)
         if isinstance(module, Soma):
+            if norm.membrane is not None:
+                fold_membrane(module.neuron, norm.membrane)
             module.norm = None
         else:
             folded.set_submodule(name, nn.Identity())
@@ -59,6 +68,8 @@ def fold(model: Network) -> Network:
         )
     if folded.config is not None:
         folded.config = {**folded.config, "norm": None}  # which is built as it now is
+        if any(isinstance(soma.neuron, Sided) for soma in folded.somas().values()):
+            folded.config["neuron"] = {**folded.config["neuron"], "sided": True}
     return folded
 
 
@@ -70,3 +81,22 @@ def _merge(synapse: Synapse, norm: BatchNorm) -> None:
     synapse.bias = nn.Parameter((scale * bias + shift).to(weight.dtype))
     scaled = weight.double() * scale.view(-1, *[1] * (weight.ndim - 1))
     weight.copy_(scaled.to(weight.dtype))
+
+
+@torch.no_grad()
+def fold_membrane(neuron: Neuron, norm: BatchNorm) -> None:
+    """Make `neuron` fire at the membranes at which it fired behind `norm`.
+
+    `s u + h >= u_th` is `u >= (u_th - h) / s` for s > 0, `u <= (u_th - h) / s` for s < 0, and for
+    s = 0, or one so small that no number holds the threshold, `0 >= u_th - h`.
+    """
+    like, u_th = norm.weight, neuron.constants().u_th
+    scale, shift = norm.folded()
+    distance = torch.as_tensor(u_th).to(shift) - shift
+    bar = (distance / scale.abs()).to(like)
+    constant = ~bar.isfinite().view(-1, len(scale)).all(0)
+    sided(neuron).hold_sides(
+        bar=torch.where(constant, distance.to(like), bar),
+        side=torch.where(constant, 0.0, scale.sign().to(like)),
+        slope=torch.where(constant, 1.0, scale.abs().to(like)),
+    )

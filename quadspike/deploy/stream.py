@@ -22,6 +22,8 @@ class Stream:
 
     def __init__(self, model: Network) -> None:
         self.model = model
+        for soma in model.somas().values():
+            soma.neuron.check_streams()
         self._check_mode()
         self.states: dict[str, State] = {}
         self.steps = 0

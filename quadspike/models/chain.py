@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import torch
 from torch import Tensor, nn
 
 from quadspike.call import Call, Timed
 from quadspike.errors import QuadspikeError
-from quadspike.randomness import fresh_key, uniform
+from quadspike.randomness import fresh_key, of_batch
 from quadspike.soma import Soma
 
 
@@ -65,14 +64,8 @@ class Dropout(Timed):
         if not self.training or self.p == 0:
             return x
         if call.key is None:
-            if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
-                raise QuadspikeError(
-                    "a CUDA graph would repeat one dropout mask for ever; "
-                    "give model(x, key=Key(seed, step)) with the step on the device"
-                )
             call.key = fresh_key()
-        first = call.key.first
-        draws = uniform((first + call.batch, *x.shape[1:]), call.key, label, x.device)[first:]
+        draws = of_batch((call.batch, *x.shape[1:]), call.key, label, x.device)
         mask = (draws >= self.p).to(x.dtype) / (1 - self.p)
         return (x.view(-1, *mask.shape) * mask).view(x.shape)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from quadspike.errors import QuadspikeError
 from quadspike.models.chain import Chain
 from quadspike.neurons import Neuron, create_neuron
 from quadspike.norms import create_norm
@@ -35,7 +36,14 @@ class Build:
         if self.norm is None:
             return nn.Identity()
         threshold = create_neuron(self.neuron).threshold
-        return create_norm(self.norm, channels, threshold, eta, self.timesteps)
+        norm = create_norm(self.norm, channels, threshold, eta, self.timesteps)
+        if norm.timesteps is not None:
+            raise QuadspikeError(
+                f"{norm.name} has parameters of each step and needs a neuron behind it, which "
+                "knows the step: use shortcut_neuron=True"
+            )
+        norm.membrane = None  # without a neuron there is none
+        return norm
 
     def layer(self, synapse: nn.Module, end: nn.Module) -> Chain:
         """A synapse and what follows it, by name."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import cmath
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -25,7 +26,8 @@ class Neuron(nn.Module):
     Both are plain arithmetic on a membrane `u`, the last spike `o`, the input `x` and
     the constants `p`, so the same lines run in the reference and in the kernels. A
     parameter is a number, per channel `[C]`, or per step and channel `[T, C]`; an
-    `nn.Parameter` is learned, anything else is fixed.
+    `nn.Parameter` is learned, anything else is fixed. A spike is 0 or 1, or may have a sign; a
+    constant named `emitted` multiplies it on its way out, while reset and state keep it plain.
     """
 
     name: ClassVar[str]
@@ -34,6 +36,15 @@ class Neuron(nn.Module):
 
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this neuron, if they cannot."""
+
+    cannot_stream: ClassVar[str] = ""
+    """Why this neuron cannot go on from a state, if it cannot."""
+
+    learned: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are learned even if given as plain numbers."""
+
+    progress: Tensor
+    """The share of the training that is done, where the surrogate evolves with it."""
 
     surrogate: Surrogate
     detach_reset: bool
@@ -88,11 +99,25 @@ class Neuron(nn.Module):
     def _result(self, x: Tensor, state: State | None, keep_state: bool) -> ops.SomaResult:
         check_sequence(x)
         self.check_channels(x.shape[2] if x.ndim > 2 else None)
+        if keep_state:
+            self.check_streams()
         if state is not None:
             check_state(state, tuple(x.shape[1:]), self.name)
         steps, batch = x.shape[:2]
         flat = x.reshape(steps * batch, *x.shape[2:])
-        return ops.soma(flat, self, steps=steps, batch=batch, state=state, keep_state=keep_state)
+        given: dict[str, Any] = {"state": state, "keep_state": keep_state, "label": self.name}
+        return ops.soma(flat, self, steps=steps, batch=batch, **given)
+
+    def mix(self, currents: Iterable[Tensor]) -> Iterable[Tensor]:
+        """The currents of all steps, `[B, ...]` each, as they reach the membrane."""
+        return currents
+
+    def check_streams(self) -> None:
+        """Refuse to keep or take up a state where none says enough."""
+        if self.cannot_stream:
+            raise QuadspikeError(
+                f"{self.name} cannot be streamed: {self.cannot_stream}; give it whole sequences"
+            )
 
     def check_channels(self, channels: int | None) -> None:
         """Refuse parameters per channel that do not fit an input with `channels` channels."""
@@ -118,8 +143,17 @@ class Neuron(nn.Module):
     @property
     def threshold(self) -> Any:
         """The firing threshold as the surrogate and the normalisation see it: detached."""
-        u_th = self.u_th
-        return u_th.detach() if isinstance(u_th, Tensor) else u_th
+        return detached(self.u_th)
+
+    @property
+    def origin(self) -> Any:
+        """The membrane whose `excess` is 0, where the surrogate is centred: detached."""
+        return self.threshold
+
+    @property
+    def edges(self) -> tuple[Any, ...]:
+        """The membranes at which the spike changes: detached."""
+        return (self.threshold,)
 
     def voltage_statistics(self, exact: bool = False) -> tuple[Any, Any]:
         """Mean and spread of the membrane under input N(0, u_th^2).
@@ -146,9 +180,11 @@ class Neuron(nn.Module):
                 "give input_std > 0"
             )
         std = scalar.u_th if input_std is None else input_std
-        return MembraneDensity.stationary(
-            Equation(self.advance, self.fire), scalar, input_mean, std
-        )
+        return _stationary(self.advance, self.fire, scalar, input_mean, std)
+
+    def _detached_constants(self) -> Any:
+        p = self.constants()
+        return type(p)(*map(detached, p))
 
     def _scalar_constants(self) -> Any:
         p = self.constants()
@@ -175,12 +211,16 @@ class Neuron(nn.Module):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        parts = [f"{name}={_plain(getattr(self, name))}" for name in self.parameter_names()]
+        parts = [f"{name}={_brief(getattr(self, name))}" for name in self.parameter_names()]
         return ", ".join([*parts, f"surrogate={self.surrogate}"])
 
     def _hold(self, surrogate: Any, detach_reset: bool, **parameters: Any) -> None:
         for name, given in parameters.items():
             value = _number(self.name, name, given)
+            if name in self.learned and not isinstance(value, nn.Parameter):
+                if isinstance(value, complex):
+                    raise QuadspikeError(f"{self.name}: {name} must be a real number, got {given}")
+                value = nn.Parameter(torch.as_tensor(value, dtype=torch.float32).clone())
             if isinstance(value, nn.Parameter):
                 self.register_parameter(name, value)
             elif isinstance(value, Tensor):
@@ -188,6 +228,8 @@ class Neuron(nn.Module):
             else:
                 setattr(self, name, value)
         self.surrogate = create_surrogate(surrogate)
+        if self.surrogate.evolves:
+            self.register_buffer("progress", torch.zeros(()), persistent=False)
         self.detach_reset = detach_reset
 
 
@@ -209,8 +251,15 @@ def _stationary_statistics(
     advance: Callable[..., Any], fire: Callable[..., Any], p: Any
 ) -> tuple[float, float]:
     # A surrogate asks at every call, and the answer is a function of the equation alone.
-    density = MembraneDensity.stationary(Equation(advance, fire), p, 0.0, p.u_th)
+    density = _stationary(advance, fire, p, 0.0, p.u_th)
     return density.mean, density.std
+
+
+def _stationary(
+    advance: Callable[..., Any], fire: Callable[..., Any], p: Any, mean: float, std: float
+) -> MembraneDensity:
+    gain = advance(0.0, 0.0, 1.0, p) - advance(0.0, 0.0, 0.0, p)  # some scale their input
+    return MembraneDensity.stationary(Equation(advance, fire), p, gain * mean, gain * std)
 
 
 def check_state(state: State, shape: tuple[int, ...], where: str) -> None:
@@ -225,6 +274,11 @@ def check_state(state: State, shape: tuple[int, ...], where: str) -> None:
 def everywhere(condition: Any) -> bool:
     """Whether a comparison of numbers or tensors holds for every element."""
     return bool(condition.all()) if isinstance(condition, Tensor) else bool(condition)
+
+
+def detached(value: Any) -> Any:
+    """A parameter's value without its gradient."""
+    return value.detach() if isinstance(value, Tensor) else value
 
 
 def show(value: Any) -> str:
@@ -264,6 +318,22 @@ def _number(owner: str, name: str, given: Any) -> Any:
         )
     fixed = given.ndim == 0 and not isinstance(given, nn.Parameter)
     return float(given) if fixed else given
+
+
+def logit(value: float) -> float:
+    """The number whose sigmoid is `value`; for 0 and 1 one whose sigmoid rounds to them.
+
+    >>> logit(0.5), logit(1.0)
+    (0.0, 40.0)
+    """
+    if value in (0, 1):
+        return 80.0 * value - 40.0
+    return math.log(value / (1 - value))
+
+
+def _brief(value: Any) -> Any:
+    many = isinstance(value, Tensor) and value.numel() > 1
+    return f"{list(value.shape)} in {show(value)}" if many else _plain(value)
 
 
 def _plain(value: Any) -> Any:

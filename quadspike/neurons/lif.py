@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from torch import Tensor
-
 from quadspike.errors import QuadspikeError
-from quadspike.neurons.base import Neuron, check_numbers, everywhere, show
+from quadspike.neurons.base import Neuron, check_numbers, detached, everywhere, show
 from quadspike.surrogates import Rectangle, Surrogate
 
 
@@ -67,5 +65,5 @@ class LIF(Neuron):
         return ("beta", "u_th", "u_reset")
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
-        beta = self.beta.detach() if isinstance(self.beta, Tensor) else self.beta
+        beta = detached(self.beta)
         return 0.0, self.threshold * (1 + beta * beta) ** 0.5

@@ -139,8 +139,7 @@ class QIF(Neuron):
 
     def _fixed_points(self) -> tuple[Any, Any]:
         a, s, q = self.a, self.u_sum, self.u_prod
-        b = s + 1 / a  # x^2 - b x + q = 0, whose roots are u_r and u_c
-        discriminant = b * b - 4 * q
+        b, discriminant = _fixed_point_equation(a, s, q)
         if not everywhere(discriminant > 0):
             raise QuadspikeError(
                 f"QIF(a={show(a)}, u1+u2={show(s)}, u1*u2={show(q)}) has no two real fixed points: "
@@ -148,9 +147,7 @@ class QIF(Neuron):
                 "move u1 and u2 together towards 0, or lower a"
             )
         if isinstance(discriminant, Tensor):
-            far = (b + torch.copysign(discriminant.sqrt(), b)) / 2  # no cancellation
-            near = q / far
-            return torch.minimum(far, near), torch.maximum(far, near)
+            return real_fixed_points(a, s, q)[1:]
         low, high = _roots(b, q)
         return float(low.real), float(high.real)
 
@@ -166,8 +163,7 @@ class QIF(Neuron):
     # -- the theory --------------------------------------------------------------------
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
-        detached = (v.detach() if isinstance(v, Tensor) else v for v in self.constants())
-        p = Constants(*detached)
+        p = self._detached_constants()
         return _theorem_1(p.a, p.u_sum, p.u_prod, p.u_th)
 
     # -- checks ------------------------------------------------------------------------
@@ -232,6 +228,20 @@ def _theorem_1(a: Any, u_sum: Any, u_prod: Any, u_th: Any) -> tuple[Any, Any]:
     mean = a * (u_th * u_th + u_prod)
     variance = u_th * u_th * (1 + a * a * (2 * u_th * u_th + u_sum * u_sum))
     return mean, variance**0.5
+
+
+def real_fixed_points(a: Tensor, u_sum: Tensor, u_prod: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(u_c - u_r)^2, u_r and u_c; where the first is negative there are none."""
+    b, discriminant = _fixed_point_equation(a, u_sum, u_prod)
+    far = (b + torch.copysign(discriminant.sqrt(), b)) / 2  # no cancellation
+    near = u_prod / far
+    return discriminant, torch.minimum(far, near), torch.maximum(far, near)
+
+
+def _fixed_point_equation(a: Any, u_sum: Any, u_prod: Any) -> tuple[Any, Any]:
+    """b and the discriminant of x^2 - b x + u_prod = 0, whose roots are u_r and u_c."""
+    b = u_sum + 1 / a
+    return b, b * b - 4 * u_prod
 
 
 def _roots(total: float, product: float) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from quadspike.ops.reference import (
     statistics,
 )
 from quadspike.ops.vectorised import steps as recorded
+from quadspike.randomness import Key
 from quadspike.state import State
 from quadspike.taps import Taps
 
@@ -128,6 +129,8 @@ def soma(
     taps: Taps | None = None,
     keep_state: bool = True,
     backend: str = "auto",
+    key: Key | None = None,
+    label: str = "",
 ) -> SomaResult:
     """Norm, residual and neuron over time, by whoever `choose` names; see `reference.soma`."""
     choice = choose(backend, neuron, x.device, x.dtype, norm)
@@ -141,5 +144,5 @@ def soma(
         "taps": taps,
     }
     if choice.backend == "reference":
-        return reference.soma(x, neuron, **given)
+        return reference.soma(x, neuron, key=key, label=label, **given)
     return fused.soma(x, neuron, keep_state=keep_state, backend=choice.backend, **given)

@@ -21,6 +21,10 @@ class Known(NamedTuple):
     neuron_fields: tuple[str, ...]
     surrogate_fields: tuple[str, ...]
 
+    def place(self, field: str) -> int:
+        """Where one of the neuron's constants is; -1 for one it does not have."""
+        return self.neuron_fields.index(field) if field in self.neuron_fields else -1
+
 
 _known: dict[str, Known] = {}
 _names: dict[Known, str] = {}

@@ -21,11 +21,13 @@ def look(
     neuron: Any, membranes: Sequence[Tensor], spikes: Sequence[Tensor], start: int, taps: Taps
 ) -> dict[str, Tensor]:
     """What `taps` asks for, from the membranes and spikes of every step."""
-    edges = neuron.surrogate.window(neuron) if "window" in taps.kinds else (0.0, 0.0)
+    edges = neuron.surrogate.reach(neuron) if "window" in taps.kinds else (0.0, 0.0)
+    p = neuron.constants()
 
     def inside(u: Tensor, t: int) -> Tensor:
         low, high = at_step(_Edges(*edges), start + t, u)
-        within: Tensor = (u >= low) & (u <= high)
+        v = neuron.excess(u, at_step(p, start + t, u))
+        within: Tensor = (v >= low) & (v <= high)
         return within.to(u.dtype).mean()
 
     kinds = {

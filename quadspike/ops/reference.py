@@ -13,6 +13,7 @@ from torch import Tensor
 
 from quadspike.ops.constants import at_step, row
 from quadspike.ops.look import look
+from quadspike.randomness import Key
 from quadspike.state import State
 from quadspike.taps import Taps
 
@@ -32,7 +33,7 @@ class SomaResult(NamedTuple):
     """What a soma gives back."""
 
     out: Tensor
-    """Spikes, or spikes plus residual, `[T*B, ...]` in the input's dtype."""
+    """What the spikes emit, and the residual if it comes after, `[T*B, ...]` in x's dtype."""
     state: State | None
     """Where the neuron stands; None from the kernels where nobody asked."""
     seen: dict[str, Tensor]
@@ -58,12 +59,17 @@ def soma(
     place: ResidualPlace = "before",
     state: State | None = None,
     taps: Taps | None = None,
+    key: Key | None = None,
+    label: str = "",
 ) -> SomaResult:
     """Norm, residual and neuron over `steps` steps of `x [T*B, C, ...]`.
 
     `x` may hold a single step, `[B, C, ...]`: every step then sees it, without a copy.
-    The norm's `affine` gives scale and shift as `[1 or T, C]`. The residual joins the current
-    before the neuron, or the spikes after it.
+    The norm's `affine` gives scale and shift as `[1 or T, C]`, and its norm of the membrane, if
+    it has one, makes what the neuron fires by. The residual joins the current before the neuron,
+    or the output after it. The output is the spikes, or their product with the constant `emitted`
+    of a neuron that has one; state and taps keep the plain spikes. What is drawn at random is a
+    function of `key` and `label`.
     """
     scale = shift = None
     if norm is not None:
@@ -76,24 +82,39 @@ def soma(
     rest = torch.zeros_like(inputs[0], dtype=dtype)  # in the input's memory layout
     u, o = (rest, rest) if state is None else (state.u, state.o)
     outputs, membranes, spikes = [], [], []
-    for t in range(steps):
+
+    def current_at(t: int) -> Tensor:
         current = _step(inputs, t).to(dtype)
         if scale is not None and shift is not None:
             current = row(scale, start + t, current) * current + row(shift, start + t, current)
         if residuals is not None and place == "before":
             current = current + _step(residuals, t)
+        return current
+
+    for t, current in enumerate(neuron.mix(map(current_at, range(steps)))):
         p_t, s_t = at_step(p, start + t, current), at_step(s, start + t, current)
+        if neuron.surrogate.draws:
+            s_t = s_t._replace(key=key, place=f"{label}, step {start + t}")
         u = neuron.advance(u, o.detach() if neuron.detach_reset else o, current, p_t)
-        o = spike(neuron, u, p_t, s_t)
-        out = o
+        seen_u = _normalised(u, norm)
+        o = spike(neuron, seen_u, p_t, s_t)
+        out = p_t.emitted * o if "emitted" in p_t._fields else o
         if residuals is not None and place == "after":
-            out = o + _step(residuals, t)
+            out = out + _step(residuals, t)
         outputs.append(out.to(x.dtype))
         if taps:
-            membranes.append(u)
+            membranes.append(seen_u)
             spikes.append(o)
     seen = look(neuron, membranes, spikes, start, taps) if taps else {}
     return SomaResult(torch.cat(outputs), State(u, o, start + steps), seen)
+
+
+def _normalised(u: Tensor, norm: Any) -> Tensor:
+    """The membranes of one step as the neuron fires by them."""
+    if norm is None or norm.membrane is None:
+        return u
+    scale, shift = norm.membrane.affine(u)
+    return row(scale, 0, u) * u + row(shift, 0, u)
 
 
 def spike(neuron: Any, u: Tensor, p: Any, s: Any) -> Tensor:

@@ -123,6 +123,8 @@ def _differentiate(ctx: Any, g_out: Tensor | None, g_membrane: Tensor | None, *_
     needs = Arguments(*ctx.needs_input_grad)
     grads: dict[str, Any] = dict.fromkeys(Arguments._fields)
     grads["constants"] = [None] * len(constants)
+    if not ctx.numbers:
+        grads["numbers"] = []  # torch takes None for a list of numbers, but not for an empty one
     if g_out is None and g_membrane is None:
         return tuple(grads.values())
     if g_out is None:

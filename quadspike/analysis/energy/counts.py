@@ -164,20 +164,37 @@ Observer = Callable[[str, nn.Module, Tensor, Tensor, bool], None]
 
 
 def _observe(model: Network, observe: Observer, x: Tensor, timesteps: int) -> Tensor:
-    """Run `model` in evaluation mode and show `observe` each synapse and soma as it runs."""
+    """Run `model` in evaluation mode and show `observe` each synapse and soma as it runs.
+
+    A synapse that reads emitted numbers themselves is shown the plain spikes: its weights can
+    take the number in. After a sum or a pool they cannot.
+    """
     calls: Counter[str] = Counter()
+    scaled: list[tuple[Tensor, Tensor]] = []
     fired = False
 
     def hook(name: str, module: nn.Module, args: tuple[Any, ...], out: Tensor) -> None:
         nonlocal fired
         calls[name] += 1
         label = name if calls[name] == 1 else f"{name}@{calls[name]}"
-        observe(label, module, args[0], out, not fired)
-        fired = fired or isinstance(module, Soma)
+        observe(label, module, _plain_spikes(args[0], scaled), out, not fired)
+        if isinstance(module, Soma):
+            fired = True
+            emitted = getattr(module.neuron.constants(), "emitted", 1.0)
+            if isinstance(emitted, Tensor) and emitted.ndim < 2 and module.residual != "after":
+                scaled.append((out, out / emitted.view(-1, *[1] * (out.ndim - 2))))
 
     with _hooked(model, hook), torch.no_grad():
         logits: Tensor = model(x, timesteps=timesteps)
     return logits
+
+
+def _plain_spikes(x: Tensor, scaled: list[tuple[Tensor, Tensor]]) -> Tensor:
+    memory = x.untyped_storage().data_ptr()
+    for out, spikes in scaled:
+        if out.untyped_storage().data_ptr() == memory:
+            return spikes.reshape(x.shape)
+    return x
 
 
 @contextmanager

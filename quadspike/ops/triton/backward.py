@@ -4,7 +4,9 @@ The membrane is recomputed from x, then the recursion runs back in time: with g_
 gradient of u(t) and g_o that of o(t),
 
     g_v = g_o S(v),   g_u += g_v dv/du,   g(t) = g_u du/dx,
-    g_o(t-1) = (from above) + g_u du/do,   g_u(t-1) = g_u du/du(t-1).
+    g_o(t-1) = (from above) + g_u du/do,   g_u(t-1) = g_u du/du(t-1),
+
+where "from above" is the output's gradient, times the constant `emitted` if there is one.
 
 Where the statistics are the batch's, the gradient of x needs sums over all g first: one
 launch for the sums, one for the gradients of the inputs. Otherwise one launch does both.
@@ -73,6 +75,7 @@ def backward_kernel(
     S_KINDS: tl.constexpr,
     SLOTS: tl.constexpr,
     THRESHOLD: tl.constexpr,
+    EMITTED: tl.constexpr,
     CENTERED: tl.constexpr,
     COEFFICIENTS: tl.constexpr,
     KEEP: tl.constexpr,
@@ -177,9 +180,11 @@ def backward_kernel(
                 current = current_of(xs[k], line, rs[k], len(AFFINE_KINDS), RESIDUAL_STEPS)
                 soft = at(s, S_KINDS, t, channels, channel, exists)
                 excess_in = equation.excess_partials(us[k + 1], now)
-                g_v = (g_o + gs[k].to(tl.float32)) * equation.derivative(
-                    equation.excess(us[k + 1], now), soft
-                )
+                g_out = gs[k].to(tl.float32)
+                g_spike = g_out
+                if EMITTED >= 0:
+                    g_spike = g_out * now[EMITTED]
+                g_v = (g_o + g_spike) * equation.derivative(equation.excess(us[k + 1], now), soft)
                 g_u += g_v * excess_in[0]
                 if KEEP == STEPS:
                     g_u += tl.load(membrane_gradient + target, mask=inside, other=0.0)
@@ -199,6 +204,8 @@ def backward_kernel(
                             share = g_u * partial[3 + field]
                             if field == THRESHOLD:
                                 share += g_v * excess_in[1]
+                            if field == EMITTED:
+                                share += g_out * os[k + 1]
                             totals = add_to(
                                 totals, P_SLOTS[field] + (k if P_KINDS[field] == STEP else 0), share
                             )

@@ -64,8 +64,9 @@ def number(condition):  # type: ignore[no-untyped-def]
 def device_function(
     function: Callable[..., Any], fields: tuple[str, ...], zeros: tuple[bool, ...]
 ) -> Any:
-    """`function` for the GPU: no annotations, `p.field` as the place in a plain tuple, and
-    `value.to(dtype)` as `number(value)`. What a constant that is zero multiplies is left out."""
+    """`function` for the GPU: no annotations, `p.field` as the place in a plain tuple,
+    `value.to(dtype)` as `number(value)`, and `abs` as Triton's. What a constant that is zero
+    multiplies is left out."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -115,6 +116,9 @@ class _Places(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "abs":
+            ours = ast.Attribute(ast.Name("tl", ast.Load()), "abs", ast.Load())
+            return ast.copy_location(ast.Call(ours, node.args, []), node)
         if not (isinstance(node.func, ast.Attribute) and node.func.attr == "to"):
             return node
         name = ast.Name("number", ast.Load())

@@ -154,6 +154,7 @@ def apply_kernel(
     BEFORE: tl.constexpr,
     AFFINE_KINDS: tl.constexpr,
     P_KINDS: tl.constexpr,
+    EMITTED: tl.constexpr,
     STATE: tl.constexpr,
     KEEP: tl.constexpr,
     ROWS: tl.constexpr,
@@ -191,8 +192,10 @@ def apply_kernel(
             u = equation.advance(u, o, current, now)
             o = spike(u, now, equation)
             result = o
+            if EMITTED >= 0:
+                result = o * now[EMITTED]
             if RESIDUAL_STEPS > 0 and not BEFORE:
-                result = o + rs[k].to(tl.float32)
+                result = result + rs[k].to(tl.float32)
             target = begin + t * stride + offsets
             tl.store(out + target, result.to(out.dtype.element_ty), mask=inside)
             if KEEP == STEPS:

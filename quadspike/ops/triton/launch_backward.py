@@ -65,6 +65,8 @@ def walk(
     shape = Shape.of(a.x, a.batch)
     chunk = tiles.chunk_of(a.steps, whole=sums and slots.each_step)
     held = chunk * (3 if a.place == "before" and a.residual is not None else 2)
+    if sums:
+        held += max(0, slots.total - 2)  # scale and shift are counted in
     cut = shape.cut("sums" if sums else "input", a.x, held, sums or chunk < a.steps)
     partials = scratch = None
     if sums:
@@ -75,7 +77,7 @@ def walk(
         size = (cut.programs * cut.columns, 2 * (a.steps // chunk), area)
         scratch = a.x.new_empty(size, dtype=torch.float32)
     p, s = a.values()
-    fields = equations.find(a.equation).neuron_fields
+    known = equations.find(a.equation)
     backward_kernel[(cut.programs * cut.columns,)](
         a.x,
         a.residual,
@@ -109,7 +111,8 @@ def walk(
         P_SLOTS=slots.p,
         S_KINDS=a.s_kinds,
         SLOTS=slots.total if sums else 0,
-        THRESHOLD=fields.index("u_th") if "u_th" in fields else -1,
+        THRESHOLD=known.place("u_th"),
+        EMITTED=known.place("emitted"),
         CENTERED=a.mode in ("batch", "running"),
         COEFFICIENTS=coefficients is not None,
         KEEP=0 if given.membrane is None else a.keep,

@@ -7,7 +7,7 @@ import torch.distributed as dist
 import triton
 from torch import Tensor
 
-from quadspike.ops import layout
+from quadspike.ops import equations, layout
 from quadspike.ops.signature import Arguments
 from quadspike.ops.triton import tiles
 from quadspike.ops.triton.device import equation
@@ -49,6 +49,7 @@ def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor]:
         BEFORE=a.place == "before",
         AFFINE_KINDS=affine_kinds(a),
         P_KINDS=a.p_kinds,
+        EMITTED=equations.find(a.equation).place("emitted"),
         STATE=a.initial_u is not None,
         KEEP=a.keep,
         ROWS=cut.tile.rows,

@@ -14,7 +14,7 @@ from quadspike.ops.signature import Arguments
 from quadspike.ops.vectorised.blocks import Blocks, Cut, Scratch, keep_pages
 from quadspike.ops.vectorised.program import Program
 from quadspike.ops.vectorised.statistics import normalise
-from quadspike.ops.vectorised.steps import Lines, forward_step
+from quadspike.ops.vectorised.steps import Lines, emits, forward_step
 
 
 def forward(a: Arguments) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -39,7 +39,7 @@ def _over_time(walk: Walk, out: Tensor, membrane: Tensor) -> None:
             direct = here if here.dtype == walk.dtype else other
             first = t + a.keep - a.steps
             membranes = kept.at(first, index) if first >= 0 else u
-            outputs = [membranes, o, direct] if walk.residual_after else [membranes, direct]
+            outputs = [membranes, o, direct] if walk.emits else [membranes, direct]
             walk.step(t, index, state, outputs, spare)
             if here is not direct:
                 here.copy_(direct)
@@ -55,12 +55,13 @@ class Walk:
         given = [a.x] if a.residual is None else [a.x, a.residual]
         self._given = [Blocks(value, self.cut) for value in given]
         self.count = self._given[0].count
-        self.residual_after = a.residual is not None and a.place == "after"
         starts = (a.initial_u, a.initial_o)
         self._starts = [Blocks(start, self.cut) for start in starts if start is not None]
         self.rest = not self._starts
         self._constants = _constants(a, affine, self.cut, self.dtype)
-        first, later = (forward_step(Lines.of(a, rest), visible) for rest in (self.rest, False))
+        lines = [Lines.of(a, rest) for rest in (self.rest, False)]
+        self.emits = emits(lines[0])
+        first, later = (forward_step(each, visible) for each in lines)
         self.programs = [first, *[later] * (a.steps - 1)]
         self.spare = max(program.spare for program in self.programs)
         self._fixed: dict[tuple[Program, int, int], list[Tensor]] = {}

@@ -61,17 +61,26 @@ class _Recorded:
 
 @lru_cache(maxsize=256)
 def forward_step(lines: Lines, visible: bool = True) -> Program:
-    """From u, o, x and the residual (u and o unless at rest) to u and o, and their sum
-    with a residual after the neuron.
+    """From u, o, x and the residual (u and o unless at rest) to u and o.
 
-    `visible` makes a spike of a membrane that is no number no number either.
+    `visible` is for others to see: a spike of a membrane that is no number is no number either,
+    and the output is a third result where it is not o (see `emits`).
     """
     at = _Recorded(lines)
     u = at.neuron.advance(at.u, at.o, at.current, at.p)
     o = at.neuron.fire(u, at.p)
-    if visible:
-        o = o.also_if_not_finite(u)
-    return Program(at.tape, [u, o, o + at.r] if lines.residual == "after" else [u, o])
+    if not visible:
+        return Program(at.tape, [u, o])
+    o = o.also_if_not_finite(u)
+    if not emits(lines):
+        return Program(at.tape, [u, o])
+    out = o * getattr(at.p, "emitted", 1.0)
+    return Program(at.tape, [u, o, out + at.r if lines.residual == "after" else out])
+
+
+def emits(lines: Lines) -> bool:
+    """Whether the output is something else than the spikes."""
+    return lines.residual == "after" or equations.find(lines.equation).place("emitted") >= 0
 
 
 class Asked(NamedTuple):
@@ -108,7 +117,8 @@ def backward_step(lines: Lines, asked: Asked) -> Program:
     """
     at = _Recorded(lines)
     tape = at.tape
-    after, g_o = tape.input(), tape.input()
+    after, g_out = tape.input(), tape.input()
+    g_o = g_out * getattr(at.p, "emitted", 1.0)
     g_u: Any = tape.input() if asked.membrane else 0.0
     if asked.later:
         g_u = tape.input() + g_u
@@ -128,10 +138,15 @@ def backward_step(lines: Lines, asked: Asked) -> Program:
         center = at.x - tape.constant() if asked.centered else at.x
         outputs += [g_current, g_current * center]
     fields = equations.find(lines.equation).neuron_fields
-    for field, partial, flag in zip(fields, d_p, asked.wanted, strict=True):
+    # Constants that are never learned may come last, without a partial.
+    for field, partial, flag in zip(fields, d_p, asked.wanted, strict=False):
         if flag == "1":
             share = g_u * partial
-            outputs.append(g_v * d_excess[1] + share if field == "u_th" else share)
+            if field == "u_th":
+                share = g_v * d_excess[1] + share
+            elif field == "emitted":
+                share = g_out * at.neuron.fire(after, at.p) + share
+            outputs.append(share)
     if asked.earlier:
         outputs += [g_u * d_u] if asked.detach_reset else [g_u * d_u, g_u * d_o]
     return Program(tape, outputs)

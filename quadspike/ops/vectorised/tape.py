@@ -135,6 +135,9 @@ class Value:
             raise QuadspikeError(f"a recorded value is raised to 2 only, not {power}")
         return self * self
 
+    def __abs__(self) -> Any:
+        return self.abs()
+
     def __and__(self, other: Any) -> Any:
         return self * other
 

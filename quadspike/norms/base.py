@@ -1,13 +1,8 @@
-"""Normalisation of the synaptic current, and its folding into weights.
-
-A norm turns a batch's statistics into one scale and shift per channel, `[1 or T, C]` in
-float32; the soma applies them. Activations are `[T*B, C, ...]`, so statistics run over
-time, batch and space together.
-"""
+"""Batch normalisation, and what every norm shares."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.distributed as dist
@@ -15,7 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quadspike import ops
-from quadspike.errors import QuadspikeError, check_count, check_name
+from quadspike.errors import QuadspikeError, check_count
+from quadspike.norms.workers import merge
 
 
 class BatchNorm(nn.Module):
@@ -28,6 +24,10 @@ class BatchNorm(nn.Module):
     name: ClassVar[str] = "bn"
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this norm, if they cannot."""
+    cannot_fold: ClassVar[str] = ""
+    """Why no weight can take this norm in, if none can."""
+    timesteps: int | None = None
+    """How many steps have parameters of their own; None where all share theirs."""
     ranks: ClassVar[dict[int, str]] = {
         2: "[N, C]",
         3: "[T, B, C]",
@@ -49,13 +49,34 @@ class BatchNorm(nn.Module):
             )
         self.channels, self.eps, self.momentum, self.sync = channels, eps, momentum, sync
         self.gain = 1.0
+        self.membrane: BatchNorm | None = None
+        """A norm of the membrane itself, one step after the other."""
         self.weight = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(channels))
         self.register_buffer("running_mean", torch.zeros(channels))
         self.register_buffer("running_var", torch.ones(channels))
 
+    @classmethod
+    def create(
+        cls, channels: int, u_th: float | Tensor, eta: float, timesteps: int | None
+    ) -> BatchNorm:
+        """The norm before a neuron of threshold `u_th` that runs `timesteps` steps."""
+        return cls(channels)
+
+    def coefficients(self) -> tuple[Tensor, Tensor]:
+        """Weight and bias: `[C]`, or `[T, C]` where every step has its own."""
+        return self.weight, self.bias
+
+    def check_steps(self, steps: int) -> None:
+        """Refuse to run more steps than there are parameters for."""
+        if self.timesteps is not None and steps > self.timesteps:
+            raise QuadspikeError(
+                f"{self.name} has parameters for {self.timesteps} steps, step {steps} was asked "
+                f"for; make it with timesteps={steps}, or use a norm whose steps share theirs"
+            )
+
     def affine(self, x: Tensor, repeats: int = 1) -> tuple[Tensor, Tensor]:
-        """Scale and shift `[1, C]` for `x [N, C, ...]`, which stands for `repeats` equal steps."""
+        """Scale and shift `[1 or T, C]` for `x [N, C, ...]`, which stands for `repeats` steps."""
         if self.training:
             mean, var = self._batch_statistics(x, repeats)
         else:
@@ -73,7 +94,7 @@ class BatchNorm(nn.Module):
             self._check_count(x)
         running = None if self.training else (self.running_mean, self.running_var)
         return ops.Normalisation(
-            self.weight, self.bias, self.gain, self.eps, running, self._synchronised
+            *self.coefficients(), self.gain, self.eps, running, self._synchronised
         )
 
     @torch.no_grad()
@@ -118,14 +139,15 @@ class BatchNorm(nn.Module):
     def _scale_and_shift(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:
         # At least float32, whatever the parameters are stored in.
         mean, var = mean.to(ops.compute_dtype(mean)), var.to(ops.compute_dtype(var))
-        scale = self.gain * self.weight.to(var.dtype) * torch.rsqrt(var + self.eps)
-        return scale[None], (self.bias.to(var.dtype) - scale * mean)[None]
+        weight, bias = self.coefficients()
+        scale = self.gain * weight.to(var.dtype) * torch.rsqrt(var + self.eps)
+        return torch.atleast_2d(scale), torch.atleast_2d(bias.to(var.dtype) - scale * mean)
 
     def _batch_statistics(self, x: Tensor, repeats: int) -> tuple[Tensor, Tensor]:
         self._check_count(x)
         moments = ops.statistics(x)
         if self._synchronised:
-            moments = _merge(moments)
+            moments = merge(moments)
         count = moments.n * repeats
         var = moments.m2 / moments.n
         self.track(moments.mean, var * (count / (count - 1)))
@@ -158,100 +180,3 @@ class BatchNorm(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.channels}, eps={self.eps}, momentum={self.momentum}, sync={self.sync}"
-
-
-class TDBatchNorm(BatchNorm):
-    """Threshold-dependent batch normalisation (tdBN).
-
-    `weight * eta * u_th * (x - mean) / sqrt(var + eps) + bias`: at the start the current is
-    N(0, (eta u_th)^2). `eta` is 1 on serial connections and 1/sqrt(n) where n normalised
-    branches are summed before one neuron. `u_th` may be per channel. Where a neuron learns its
-    threshold, the norm keeps the one it started with.
-    """
-
-    name = "tdbn"
-
-    def __init__(
-        self, channels: int, u_th: float | Tensor = 0.5, eta: float = 1.0, **options: Any
-    ) -> None:
-        super().__init__(channels, **options)
-        lowest = float(u_th.min()) if isinstance(u_th, Tensor) else u_th
-        if not (lowest > 0 and eta > 0):
-            raise QuadspikeError(f"tdBN needs u_th > 0 and eta > 0, got u_th={lowest}, eta={eta}")
-        self.u_th, self.eta = u_th, eta
-        if isinstance(u_th, Tensor):
-            del self.gain
-            self.register_buffer("gain", eta * u_th.detach().clone(), persistent=False)
-        else:
-            self.gain = eta * u_th
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, u_th={self.u_th}, eta={self.eta}"
-
-
-class TDBatchNorm1d(TDBatchNorm):
-    """tdBN of `[N, C]` or `[T, B, C]`."""
-
-    ranks = {rank: BatchNorm.ranks[rank] for rank in (2, 3)}
-
-
-class TDBatchNorm2d(TDBatchNorm):
-    """tdBN of `[N, C, H, W]` or `[T, B, C, H, W]`.
-
-    >>> norm = TDBatchNorm2d(8, u_th=0.5)
-    >>> y = norm(torch.randn(2, 16, 8, 4, 4) * 3 + 1)
-    >>> round(float(y.std()), 2)
-    0.5
-    """
-
-    ranks = {rank: BatchNorm.ranks[rank] for rank in (4, 5)}
-
-
-NORMS: dict[str, type[BatchNorm]] = {kind.name: kind for kind in (TDBatchNorm, BatchNorm)}
-
-
-def create_norm(
-    name: str, channels: int, u_th: float | Tensor, eta: float, timesteps: int | None = None
-) -> BatchNorm:
-    """A norm by name, for a neuron with threshold `u_th`: a number, `[C]` or `[T, C]`.
-
-    `timesteps` is for norms with parameters of each step.
-    """
-    kind = NORMS[check_name("norm", name, NORMS)]
-    if not issubclass(kind, TDBatchNorm):
-        return kind(channels)
-    if isinstance(u_th, Tensor):
-        u_th = u_th.mean(0) if u_th.ndim == 2 else u_th if u_th.ndim else float(u_th)
-    return kind(channels, u_th=u_th, eta=eta)
-
-
-def synchronize(model: nn.Module, sync: bool = True) -> nn.Module:
-    """Share every norm's training statistics across workers (or stop doing so)."""
-    for module in model.modules():
-        if isinstance(module, BatchNorm):
-            module.sync = sync
-    return model
-
-
-def _merge(part: ops.Moments) -> ops.Moments:
-    """The moments of all workers together (Chan's rule, differentiable)."""
-    n = _AllReduce.apply(part.n)
-    mean = _AllReduce.apply(part.mean * part.n) / n
-    m2 = _AllReduce.apply(part.m2 + part.n * (part.mean - mean) ** 2)
-    return ops.Moments(n, mean, m2)
-
-
-class _AllReduce(torch.autograd.Function):
-    """A sum over workers, whose gradient is the sum of their gradients."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        total = x.clone()
-        dist.all_reduce(total)
-        return total
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        total = grad.contiguous().clone()
-        dist.all_reduce(total)
-        return total

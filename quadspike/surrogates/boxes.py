@@ -1,0 +1,101 @@
+"""Surrogates of a constant height on an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+from torch import Tensor
+
+from quadspike.errors import check_name
+from quadspike.surrogates.base import Surrogate, Thresholded, positive
+
+
+class Box(NamedTuple):
+    """What a box is: where it begins and ends, and its height."""
+
+    low: Any
+    high: Any
+    height: Any
+
+
+@dataclass(frozen=True)
+class Boxed(Surrogate):
+    """A constant height on a closed interval of excesses."""
+
+    @staticmethod
+    def derivative(v: Any, s: Any) -> Any:
+        inside = (v >= s.low) & (v <= s.high)
+        return inside.to(v.dtype) * s.height
+
+    def reach(self, neuron: Thresholded) -> tuple[Any, Any]:
+        box = self.constants(neuron)
+        return box.low, box.high
+
+
+@dataclass(frozen=True)
+class Rectangle(Boxed):
+    """`height` where `|u - u_th - offset| <= half_width`, else 0.
+
+    >>> Rectangle(half_width=0.5).config()
+    {'name': 'rectangle', 'half_width': 0.5, 'height': 1.0, 'offset': 0.0}
+    """
+
+    half_width: float = 0.5
+    height: float = 1.0
+    offset: float = 0.0
+    name: ClassVar[str] = "rectangle"
+
+    def __post_init__(self) -> None:
+        positive("Rectangle", half_width=self.half_width, height=self.height)
+
+    def constants(self, neuron: Thresholded) -> Box:
+        low, high = self.offset - self.half_width, self.offset + self.half_width
+        return Box(low, high, self.height)
+
+
+Center = Literal["threshold", "mean", "stationary"]
+
+
+@dataclass(frozen=True)
+class Window(Boxed):
+    """The window derived from the neuron's own parameters, height 1, closed.
+
+    With the membrane's mean `mu` and spread `sigma` under tdBN input (Theorem 1):
+
+    - `center="mean"`: `mu - sigma <= u <= mu + sigma`, the paper's equation;
+    - `center="threshold"`: `|u - u_th| <= sigma`, the same width around the threshold;
+    - `center="stationary"`: as "mean", from the exact stationary density with reset.
+    """
+
+    center: Center = "threshold"
+    name: ClassVar[str] = "window"
+
+    def __post_init__(self) -> None:
+        check_name("window center", self.center, get_args(Center))
+
+    def constants(self, neuron: Thresholded) -> Box:
+        mean, std = neuron.voltage_statistics(exact=self.center == "stationary")
+        middle = 0.0 if self.center == "threshold" else mean - neuron.origin
+        return Box(middle - std, middle + std, 1.0)
+
+
+@dataclass(frozen=True)
+class LearnedWidth(Boxed):
+    """LSG's window `|u - u_th| <= sigma`, of height `1 / (2 sigma)`: area 1.
+
+    `sigma` is the membrane's spread under tdBN input, from the neuron's parameters as they are
+    now; for LIF `u_th sqrt(1 + beta^2)`. Where these are learned the window follows, and passes
+    them no gradient of its own.
+
+    >>> from quadspike import LIF
+    >>> [round(value, 4) for value in LearnedWidth().constants(LIF(beta=0.2))]
+    [-0.5099, 0.5099, 0.9806]
+    """
+
+    name: ClassVar[str] = "learned-width"
+
+    def constants(self, neuron: Thresholded) -> Box:
+        _, std = neuron.voltage_statistics()
+        std = std.detach() if isinstance(std, Tensor) else std
+        return Box(-std, std, 0.5 / std)

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import copy
+import socket
+
+import pytest
+import torch
+import torch.multiprocessing as mp
+from torch import nn
+
+from quadspike import LIF, QIF, QuadspikeError, Soma, create_model, load_model, save_model
+from quadspike.call import Call
+from quadspike.deploy import check_fold, fold, stream
+from quadspike.deploy.fold import fold_membrane
+from quadspike.neurons import NEURONS
+from quadspike.norms import BatchNorm, MPBatchNorm, create_norm, synchronize
+from quadspike.taps import Taps
+from tests.conftest import calibrate
+
+
+class Step(torch.autograd.Function):
+    """A step with the slope of a rectangle."""
+
+    @staticmethod
+    def forward(ctx, v):
+        ctx.save_for_backward(v)
+        return (v >= 0).to(v.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (ctx.saved_tensors[0].abs() <= 0.5)
+
+
+def normalised(x, weight, bias, axes):
+    mean, var = x.mean(axes, keepdim=True), x.var(axes, correction=0, keepdim=True)
+    shape = [-1 if axis == x.ndim - 3 else 1 for axis in range(x.ndim)]
+    return weight.view(shape) * (x - mean) / torch.sqrt(var + 1e-5) + bias.view(shape)
+
+
+def formula(x, soma):
+    """LIF on the normalised current; fires by the membrane normalised step by step."""
+    outer, inner = soma.norm, soma.norm.membrane
+    current = normalised(x, outer.weight, outer.bias, [0, 1, 3, 4])
+    u, o = torch.zeros_like(x[0]), torch.zeros_like(x[0])
+    spikes, means, variances = [], [], []
+    for now in current:
+        u = 0.25 * u * (1 - o) + now
+        o = Step.apply(normalised(u, inner.weight, inner.bias, [0, 2, 3]) - 0.5)
+        spikes.append(o)
+        means.append(u.mean([0, 2, 3]))
+        variances.append(u.var([0, 2, 3]))
+    return torch.stack(spikes), means, variances
+
+
+def ready(neuron="lif", norm="mpbn", **options):
+    """A soma whose norms are away from their start, one gain negative and one 0."""
+    soma = Soma(5, neuron, norm=norm, **options)
+    for part in (soma.norm, soma.norm.membrane):
+        nn.init.normal_(part.weight, 1, 0.3)
+        nn.init.normal_(part.bias, 0, 0.3)
+    with torch.no_grad():
+        soma.norm.membrane.weight[1] = -0.8
+        soma.norm.membrane.weight[3] = 0.0
+    return soma
+
+
+def test_equals_its_formula_in_float64_with_gradients():
+    soma = ready().double()
+    x = (torch.randn(4, 6, 5, 3, 3, dtype=torch.float64) * 2 + 1).requires_grad_()
+    weights = torch.randn_like(x)
+    spikes, means, variances = formula(x, soma)
+    inputs = [x, *soma.parameters()]
+    wanted = torch.autograd.grad((spikes * weights).sum(), inputs)
+    out = soma(x)
+    assert torch.equal(out, spikes)
+    got = torch.autograd.grad((out * weights).sum(), inputs)
+    for ours, theirs in zip(got, wanted, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
+    mean, var = torch.zeros(5).double(), torch.ones(5).double()
+    for step in range(4):  # the running statistics mix all steps
+        mean, var = 0.9 * mean + 0.1 * means[step], 0.9 * var + 0.1 * variances[step]
+    torch.testing.assert_close(soma.norm.membrane.running_mean, mean)
+    torch.testing.assert_close(soma.norm.membrane.running_var, var)
+
+
+def test_starts_as_two_plain_norms():
+    norm = create_norm("mpbn", 3, 0.5, 1.0)
+    assert type(norm) is MPBatchNorm
+    for part in (norm, norm.membrane):
+        assert part.weight.tolist() == [1, 1, 1]
+        assert part.bias.tolist() == [0, 0, 0]
+        assert part.gain == 1
+    choice = Soma(3, norm="mpbn").explain("cuda")
+    assert choice.backend == "reference"
+    assert "step before" in choice.reason
+    with pytest.raises(QuadspikeError, match="step before"):
+        Soma(3, norm="mpbn", backend="vectorised")(torch.zeros(2, 4, 3))
+
+
+def test_taps_see_the_membrane_that_meets_the_threshold():
+    soma = ready().eval()
+    call = Call(2, 4, taps=Taps(("membrane", "spikes")))
+    soma(torch.randn(8, 5, 3, 3), call)
+    seen = call.seen["Soma"]
+    assert torch.equal(seen["spikes"], (seen["membrane"] >= 0.5).float())
+
+
+def test_a_stream_equals_one_call():
+    soma = ready().eval()
+    x = torch.randn(3, 4, 5)
+    states = {}
+    parts = []
+    for frame in x:
+        call = Call(1, 4, states=states)
+        parts.append(soma(frame, call))
+    assert torch.equal(torch.stack(parts), soma(x))
+
+
+# -- folding -----------------------------------------------------------------------------
+
+
+def spread(model):
+    """Gains of both signs and none in every norm of a membrane."""
+    for module in model.modules():
+        if isinstance(module, BatchNorm):
+            nn.init.normal_(module.weight, 0.8, 0.4)
+            nn.init.normal_(module.bias, 0.1, 0.3)
+    for soma in model.somas().values():
+        with torch.no_grad():
+            soma.norm.membrane.weight[::3] *= -1
+            soma.norm.membrane.weight[::7] = 0
+            soma.norm.membrane.bias[::14] = 0.9  # constant, and firing
+    return model
+
+
+def network(name="cnn", dtype=torch.float64, **options):
+    channels = 1 if name == "cnn" else 3
+    model = spread(create_model(name, in_channels=channels, norm="mpbn", timesteps=3, **options))
+    x = torch.randn(24, channels, 8, 8, dtype=dtype)
+    return calibrate(model.to(dtype), x), x
+
+
+FOLDING = [name for name, kind in NEURONS.items() if not name.startswith("ternary")]
+
+
+@pytest.mark.parametrize("neuron", FOLDING)
+def test_folding_changes_no_spike(neuron):
+    model, x = network(neuron=neuron)
+    folded = fold(model)
+    assert not any(isinstance(module, BatchNorm) for module in folded.modules())
+    check = check_fold(model, folded, x)
+    assert sum(layer.changed for layer in check.layers) == 0
+    assert check.changed_spikes == 0
+    sides = torch.cat([soma.neuron.side for soma in folded.somas().values()])
+    assert set(sides.tolist()) == {-1, 0, 1}
+    _, seen = model(x, taps="rate")
+    assert all(values["rate"].min() > 0 for values in seen.values())
+
+
+@pytest.mark.parametrize("form", [{}, {"residual": "sum-then-fire", "shortcut_neuron": False}])
+def test_residual_networks_fold(form):
+    model, x = network("resnet8", **form)
+    assert check_fold(model, fold(model), x).changed_spikes == 0
+
+
+def test_folding_changes_only_ties_in_float32():
+    model, x = network(dtype=torch.float32)
+    check = check_fold(model, fold(model), x)
+    assert check.unexplained == 0
+    assert check.changed_spikes < 1e-3
+
+
+@pytest.mark.parametrize("backend", ["reference", "vectorised", "triton"])
+@pytest.mark.parametrize("neuron", ["lif", "qif"])
+def test_a_folded_soma_rides_the_fast_paths_with_the_same_gradients(neuron, backend):
+    if backend == "triton":
+        pytest.importorskip("triton")
+    dtype = torch.float32 if backend == "triton" else torch.float64
+    soma = ready(NEURONS[neuron](surrogate="arctan")).to(dtype)
+    x = torch.randn(3, 8, 5, 2, 2, dtype=dtype) * 2
+    soma(x)
+    soma.eval()
+    soma.norm.weight.data.fill_(1.0), soma.norm.bias.data.zero_()
+    soma.norm.running_mean.zero_(), soma.norm.running_var.fill_(1 - soma.norm.eps)
+    folded = copy.deepcopy(soma)
+    fold_membrane(folded.neuron, soma.norm.membrane)
+    folded.norm, folded.backend = None, backend
+    assert folded.explain().backend == backend
+    weights, grads = torch.randn_like(x), []
+    for part in (soma, folded):
+        given = x.clone().requires_grad_()
+        out = part(given)
+        grads += torch.autograd.grad((out * weights).sum(), given)
+    assert torch.equal(folded(x), soma(x))
+    torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-5)
+
+
+def test_thresholds_by_hand():
+    def wide(*values):
+        return torch.tensor(values, dtype=torch.float64)
+
+    norm = BatchNorm(4, eps=0.0).double()
+    with torch.no_grad():
+        norm.weight.copy_(wide(2, -2, 0, 1e-320))  # the last: no number holds its threshold
+        norm.bias.copy_(wide(0.1, 0.1, 0.5, 0.4))
+        norm.running_mean.fill_(1.0)
+        norm.running_var.fill_(4.0)
+    soma = Soma(4, LIF(beta=0.0), norm=None).double()
+    neuron = soma.neuron
+    fold_membrane(neuron, norm)
+    assert neuron.side.tolist() == [1, -1, 0, 0]
+    # u - 1 + 0.1 >= 0.5 is u >= 1.4, and 1 - u + 0.1 >= 0.5 is u <= 0.6
+    torch.testing.assert_close(neuron.edges[0][:2], wide(1.4, 0.6))
+    u = wide(0.6, 1.0, 1.4)[None, :, None] + wide(1e-9, -1e-9, 0, 0)
+    assert soma(u)[0].tolist() == [[0, 1, 1, 0], [0, 0, 1, 0], [1, 0, 1, 0]]
+    assert all(value.isfinite().all() for value in neuron.buffers())
+
+
+@pytest.mark.parametrize("neuron", ["lif", "qif", "glif"])
+def test_a_folded_model_is_saved_loaded_streamed_and_explained(neuron, tmp_path):
+    model, x = network(neuron=neuron)
+    folded = fold(model)
+    assert {layer.backend for layer in folded.explain()} == {"vectorised"}
+    assert {layer.neuron for layer in folded.explain()} == {neuron}
+    again = load_model(save_model(folded, tmp_path / "folded.safetensors")).eval()
+    assert torch.equal(again(x), folded(x))
+    live = stream(again)
+    torch.testing.assert_close(torch.stack([live(x) for _ in range(3)]), model(x))
+    _, seen = folded(x, taps=("window", "rate", "histogram"))
+    _, before = model(x, taps=("window", "rate"))
+    for name, values in seen.items():
+        torch.testing.assert_close(values["window"], before[name]["window"])
+        assert torch.equal(values["rate"], before[name]["rate"])
+
+
+def test_thresholds_per_step_fold_too():
+    soma = ready(LIF(u_th=torch.linspace(0.3, 0.7, 10).view(2, 5))).double()
+    x = torch.randn(2, 16, 5, dtype=torch.float64)
+    soma(x)
+    folded = copy.deepcopy(soma.eval())
+    fold_membrane(folded.neuron, soma.norm.membrane)
+    folded.norm.membrane = None
+    assert torch.equal(folded(x), soma(x))
+    assert folded.neuron.bar.shape == (2, 5)
+
+
+def test_neurons_with_two_thresholds_are_not_folded():
+    model, _ = network(neuron="ternary")
+    with pytest.raises(QuadspikeError, match="'ternary': it does not fire at one threshold"):
+        fold(model)
+
+
+# -- across workers ----------------------------------------------------------------------
+
+
+def _worker(rank, port, soma, x, weights, queue):
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
+    )
+    soma = synchronize(copy.deepcopy(soma))  # given in shared memory
+    mine = slice(0, 5) if rank == 0 else slice(5, 8)
+    part = x[:, mine].clone().requires_grad_()
+    out = soma(part)
+    (out * weights[:, mine]).sum().backward()
+    results = (out.detach(), part.grad, soma.norm.membrane.running_var)
+    queue.put((rank, *(value.numpy() for value in results)))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+def test_synchronised_workers_equal_one_process():
+    soma = ready(QIF(surrogate="arctan")).double()
+    x = torch.randn(3, 8, 5, 2, 2, dtype=torch.float64) * 2 + 1
+    weights = torch.randn_like(x)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    context = mp.get_context("spawn")
+    queue = context.SimpleQueue()
+    workers = [
+        context.Process(target=_worker, args=(rank, port, soma, x, weights, queue))
+        for rank in range(2)
+    ]
+    for worker in workers:
+        worker.start()
+    parts = {rank: [*map(torch.tensor, rest)] for rank, *rest in (queue.get(), queue.get())}
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    whole = x.clone().requires_grad_()
+    out = soma(whole)
+    (out * weights).sum().backward()
+    assert torch.equal(torch.cat([parts[0][0], parts[1][0]], 1), out)
+    joined = torch.cat([parts[0][1], parts[1][1]], 1)
+    torch.testing.assert_close(joined, whole.grad, rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(parts[1][2], soma.norm.membrane.running_var)
