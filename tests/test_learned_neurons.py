@@ -11,12 +11,12 @@ from quadspike.neurons import NEURONS
 from quadspike.training.recipe import Recipe
 from quadspike.training.schedule import make_optimizer
 from tests.conftest import calibrate
+from tests.kernel_cases import fused
 
-FUSED = [name for name, kind in NEURONS.items() if not kind.only_reference]
 RECIPE = Recipe("mine", dataset="digits", model="cnn", epochs=1, lr=0.1, weight_decay=0.5)
 
 
-@pytest.fixture(params=FUSED)
+@pytest.fixture(params=fused(NEURONS))
 def model(request):
     return create_model("cnn", neuron=request.param, in_channels=1, timesteps=3, seed=1)
 

@@ -23,6 +23,7 @@ from quadspike.neurons import (
 )
 from quadspike.surrogates import ArcTan, Rectangle, Sigmoid, Triangle, Window
 from tests import oracle
+from tests.kernel_cases import fused
 
 PAPER = {"a": 0.25, "u1": 0.0, "u2": 0.5, "u_th": 0.5, "u_reset": 0.0}
 OTHER = {"a": 0.3, "u1": 0.4, "u2": -0.2, "u_th": 0.45, "u_reset": -0.1}
@@ -204,7 +205,7 @@ def test_complex_roots_run_through_sum_and_product():
 
 @given(
     st.lists(st.integers(1, 4), min_size=1, max_size=5),
-    st.sampled_from(list(NEURONS)),
+    st.sampled_from(fused(NEURONS)),
     st.integers(0, 2**31),
 )
 @settings(max_examples=100, deadline=None)
@@ -268,7 +269,7 @@ def test_config_makes_the_same_neuron_again():
         QIF.from_resting(0.25, 0.1, 5.0, u_th=0.6),
         QIF(a=torch.tensor([0.1, 0.25])),
         LIF(beta=nn.Parameter(torch.tensor(0.5))),
-        *map(create_neuron, NEURONS),
+        *map(create_neuron, fused(NEURONS)),
         fitted("glif", 2, 4),
     ]
     x = torch.randn(4, 3, 2)
