@@ -22,6 +22,7 @@ from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
 from quadspike.training.step import Step
+from quadspike.training.trainee import Trainee
 from tests.conftest import calibrate, run_cli
 
 pytestmark = pytest.mark.gpu
@@ -118,7 +119,8 @@ def test_a_captured_step_follows_the_eager_one(options):
     with algorithms(deterministic=True):
         for capture in (False, True):
             model = to_device(make_network(recipe, geometry), device).train()
-            step = Step(model, recipe, make_optimizer(recipe, model), Workers(), device)
+            trainee = Trainee(model, recipe)
+            step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 4)
             learn = CapturedStep(step) if capture else step
             for number, batch in enumerate(batches):
                 set_learning_rate(step.optimizer, learning_rate(recipe, number, 1))
@@ -135,7 +137,8 @@ def test_a_spoilt_step_is_found_in_a_graph():
     recipe = Recipe("graph", "cifar10", "resnet8", precision="bf16")
     device, geometry = torch.device("cuda"), GEOMETRIES["cifar10"]
     model = to_device(make_network(recipe, geometry), device).train()
-    step = Step(model, recipe, make_optimizer(recipe, model), Workers(), device)
+    trainee = Trainee(model, recipe)
+    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 4)
     learn = CapturedStep(step)
     inputs, labels = random_batch(recipe, geometry, 16, device)
     learn(inputs, labels)

@@ -19,6 +19,7 @@ from quadspike.training.network import make_network
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
 from quadspike.training.sources import make_data
 from quadspike.training.step import CORRECT, LOSS, SEEN, Step
+from quadspike.training.trainee import Trainee
 
 CPU = torch.device("cpu")
 
@@ -33,7 +34,9 @@ def tiny(**changes: Any) -> Recipe:
 def step_of(recipe: Recipe) -> tuple[Step, Any]:
     data = make_data(recipe, None, CPU, Workers())
     model = make_network(recipe, data.geometry).train()
-    return Step(model, recipe, make_optimizer(recipe, model), Workers(), CPU), data
+    trainee = Trainee(model, recipe)
+    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
+    return step, data
 
 
 @pytest.mark.parametrize(
