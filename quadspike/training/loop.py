@@ -166,7 +166,7 @@ class Training:
 
     def __post_init__(self) -> None:
         self.per_epoch = len(self.data.train)
-        self.trainee = Trainee(self.network, self.recipe)
+        self.trainee = Trainee(self.network, self.recipe, self.workers.many)
         self.optimizer = make_optimizer(self.recipe, self.trainee)
         self.step = Step(
             self.trainee, self.recipe, self.optimizer, self.workers, self.device, self.per_epoch

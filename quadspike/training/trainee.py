@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from quadspike.aids.heads import Heads, Lesson, head_places
@@ -46,10 +47,11 @@ def make_loss(recipe: Recipe) -> Loss:
 class Trainee(nn.Module):
     """One module for the optimizer and for all workers; `network` is what remains of it.
 
-    Called with a batch, gives its loss and the network's logits.
+    Called with a batch, gives its loss and the network's logits. `shared` says that other
+    workers hold the rest of the batch.
     """
 
-    def __init__(self, network: Network, recipe: Recipe) -> None:
+    def __init__(self, network: Network, recipe: Recipe, shared: bool = False) -> None:
         super().__init__()
         readout = LOSSES[recipe.loss].readout
         if recipe.loss == "lts" and network.readout != readout:
@@ -57,7 +59,7 @@ class Trainee(nn.Module):
                 f"loss={recipe.loss!r} trains the last step alone, but the network's readout is "
                 f"{network.readout!r}; make the network with readout={readout!r}"
             )
-        self.network = network
+        self.network, self._shared = network, shared
         self.heads = make_heads(network, recipe)
         self._loss = make_loss(recipe)
         kinds = (*LOSSES[recipe.loss].taps, *(("output",) if self.heads else ()))
@@ -83,11 +85,20 @@ class Trainee(nn.Module):
         return self.heads(lesson), logits
 
     def _levels(self, seen: Seen) -> list[Level]:
+        """Where each layer's membranes lie, over the batch of all workers."""
+        found = {label: values["mean"] for label, values in seen.items() if "mean" in values}
+        if not found:
+            return []
+        means = torch.stack(list(found.values()))
+        if self._shared:
+            whole = means.detach().clone()
+            dist.all_reduce(whole)
+            # The value of all, this worker's gradient: DistributedDataParallel averages those.
+            means = means + (whole / dist.get_world_size() - means).detach()
         somas = self.network.somas()
         return [
-            Level(values["mean"], somas[label.partition("@")[0]].neuron.threshold)
-            for label, values in seen.items()
-            if "mean" in values
+            Level(mean, somas[label.partition("@")[0]].neuron.threshold)
+            for label, mean in zip(found, means, strict=True)
         ]
 
 
