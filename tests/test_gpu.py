@@ -99,9 +99,19 @@ def test_a_training_step_can_be_captured_in_a_cuda_graph():
         torch.testing.assert_close(ours, theirs.grad, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"optimizer": "sgd"}, {"optimizer": "adam", "lr": 1e-3}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"optimizer": "sgd", "loss": "tet"},
+        {"optimizer": "adam", "lr": 1e-3, "loss": "tet"},
+        {"aid": "sml", "loss": "im"},
+        {"aid": "shortcuts", "shortcut_form": "cosine"},
+        {"aid": "imp", "loss": "lts"},
+    ],
+)
 def test_a_captured_step_follows_the_eager_one(options):
-    """Bit for bit: dropout, the learning rate and the data change without capturing anew."""
+    """Bit for bit: dropout, the learning rate, the data and the epoch change without capturing
+    anew."""
     recipe = Recipe(
         "graph",
         "cifar10",
@@ -109,7 +119,7 @@ def test_a_captured_step_follows_the_eager_one(options):
         precision="bf16",
         dropout=0.3,
         clip=1.0,
-        loss="tet",
+        epochs=3,
         deterministic=True,
         **options,
     )
@@ -125,7 +135,7 @@ def test_a_captured_step_follows_the_eager_one(options):
             for number, batch in enumerate(batches):
                 set_learning_rate(step.optimizer, learning_rate(recipe, number, 1))
                 learn(*batch)
-            ends.append((copy_weights(model), step.totals.clone(), int(step.count)))
+            ends.append((copy_weights(trainee), step.totals.clone(), int(step.count)))
     (eager, totals, count), (captured, same_totals, same_count) = ends
     assert count == same_count == 12
     assert torch.equal(totals, same_totals)
