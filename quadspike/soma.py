@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from quadspike import ops
 from quadspike.call import Call, Timed
@@ -59,6 +59,8 @@ class Soma(Timed):
         else:
             self.norm = create_norm(norm, channels, self.neuron.threshold, eta, timesteps)
         self.backend = ops.check_backend(backend)
+        self.initial_u: nn.Parameter | None
+        self.register_parameter("initial_u", None)
 
     def forward(
         self, x: Tensor, call: Call | None = None, residual: Tensor | None = None
@@ -66,11 +68,13 @@ class Soma(Timed):
         if call is None:
             return self._standalone(x, residual)
         self._check(x, residual, call)
-        label = call.visit(self)
+        label, taps = call.visit(self), call.taps_for(self)
         state = call.states.get(label) if call.states is not None else None
         self._check_time(call, state)
         if state is not None:
             check_state(state, (call.batch, *x.shape[1:]), label)
+        elif self.initial_u is not None:
+            state = self._start(self.initial_u, x, call, label)
         result = ops.soma(
             x,
             self.neuron,
@@ -80,7 +84,7 @@ class Soma(Timed):
             residual=residual,
             place="after" if self.residual == "after" else "before",
             state=state,
-            taps=call.taps_for(self),
+            taps=taps.inside() if taps else None,
             keep_state=call.states is not None,
             backend=self.backend,
             key=call.key,
@@ -88,9 +92,20 @@ class Soma(Timed):
         )
         if result.seen:
             call.record(label, **result.seen)
+        if taps and "output" in taps.kinds:
+            call.record(label, output=call.unflatten(result.out))
         if call.states is not None and result.state is not None:
             call.states[label] = result.state
         return result.out
+
+    def start_from(self, initial_u: Tensor) -> None:
+        """Begin every call from this membrane `[C, ...]`, alike for all samples, and learn it."""
+        if initial_u.shape[:1] != (self.channels,):
+            raise QuadspikeError(
+                f"an initial membrane for {self.channels} channels is [{self.channels}, ...], "
+                f"got {tuple(initial_u.shape)}"
+            )
+        self.initial_u = nn.Parameter(initial_u.detach().clone())
 
     def explain(
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
@@ -102,6 +117,15 @@ class Soma(Timed):
         mine = next(chain(self.parameters(), self.buffers()), torch.empty(0))
         where = mine.device if device is None else torch.device(device)
         return ops.choose(self.backend, self.neuron, where, dtype or mine.dtype, self.norm)
+
+    def _start(self, initial_u: Tensor, x: Tensor, call: Call, label: str) -> State:
+        if initial_u.shape != x.shape[1:]:
+            raise QuadspikeError(
+                f"layer {label!r} learned its initial membrane for {tuple(initial_u.shape)}, got "
+                f"input {tuple(x.shape)}; such a network is for one size of image only"
+            )
+        rest = torch.zeros_like(x[: call.batch], dtype=ops.compute_dtype(x))  # in x's layout
+        return State(rest + initial_u, rest, 0)
 
     def _standalone(self, x: Tensor, residual: Tensor | None) -> Tensor:
         check_sequence(x)

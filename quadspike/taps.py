@@ -7,7 +7,7 @@ the recorded quantities. Reductions of the membrane have one value a step, `[T]`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 import torch
@@ -24,7 +24,7 @@ KINDS = {
     "histogram": "counts of membranes in equal bins, both ends open, [T, bins]",
     "membrane": "the whole membrane, [T, B, ...]",
     "spikes": "the neuron's own spikes, before any sum, [T, B, ...]",
-    "output": "a block's output, [T, B, ...]",
+    "output": "the output of a block or a layer, [T, B, ...]",
 }
 
 Seen = dict[str, dict[str, Tensor]]
@@ -62,6 +62,11 @@ class Taps:
         if not isinstance(request, Sequence):
             raise QuadspikeError(f"taps are names such as 'rate', or Taps(...), got {request!r}")
         return cls(tuple(request))
+
+    def inside(self) -> Taps | None:
+        """What of it lies inside a layer: without its output, which is there anyway."""
+        kinds = tuple(kind for kind in self.kinds if kind != "output")
+        return replace(self, kinds=kinds) if kinds else None
 
     def match(self, layer: str) -> bool:
         """Whether to look at the layer of this name."""

@@ -29,6 +29,9 @@ SETTINGS = {
         "sgd": "digits-mlp --optimizer sgd --lr 0.1 --epochs 10 --accumulate 2 --clip 1",
         "short": "digits-mlp --optimizer adam --lr 0.003 --epochs 2 --validation 100",
         "dropout": "digits-cnn --model resnet8 --dropout 0.2 --optimizer sgd --lr 0.1 --epochs 1",
+        "heads": "digits-cnn --aid sml --loss im --im-weight 0.5 --epochs 1 --lr 0.1 "
+        "--optimizer sgd",
+        "imp": "digits-mlp --aid imp --loss lts --epochs 1 --optimizer sgd --lr 0.1",
         "dropout-sgd": "digits-cnn --model resnet8 --dropout 0.2 --accumulate 2 "
         "--optimizer sgd --lr 0.1 --epochs 10",
         "dropout-adam": "digits-cnn --model resnet8 --dropout 0.5 --loss tet "
@@ -85,10 +88,10 @@ def check_alike(folder, expected):
 # -- the same run ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", ["adam", "sgd", "dropout"])
+@pytest.mark.parametrize("setting", ["adam", "sgd", "dropout", "heads", "imp"])
 def test_two_workers_follow_one(runs, setting):
     alone, together = runs(setting), runs(setting, 2)
-    assert len(together[1]) == (50 if setting != "dropout" else 5)
+    assert len(together[1]) == (50 if setting in ("adam", "sgd") else 5)
     assert apart(alone[1], together[1]) < CLOSE
     check_alike(together[0], alone[0])
 

@@ -22,6 +22,7 @@ from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
 from quadspike.training.step import Step
+from quadspike.training.trainee import Trainee
 from tests.conftest import calibrate, run_cli
 
 pytestmark = pytest.mark.gpu
@@ -135,9 +136,19 @@ def test_a_training_step_can_be_captured_in_a_cuda_graph():
         torch.testing.assert_close(ours, theirs.grad, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"optimizer": "sgd"}, {"optimizer": "adam", "lr": 1e-3}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"optimizer": "sgd", "loss": "tet"},
+        {"optimizer": "adam", "lr": 1e-3, "loss": "tet"},
+        {"aid": "sml", "loss": "im"},
+        {"aid": "shortcuts", "shortcut_form": "cosine"},
+        {"aid": "imp", "loss": "lts"},
+    ],
+)
 def test_a_captured_step_follows_the_eager_one(options):
-    """Bit for bit: dropout, the learning rate and the data change without capturing anew."""
+    """Bit for bit: dropout, the learning rate, the data and the epoch change without capturing
+    anew."""
     recipe = Recipe(
         "graph",
         "cifar10",
@@ -145,7 +156,7 @@ def test_a_captured_step_follows_the_eager_one(options):
         precision="bf16",
         dropout=0.3,
         clip=1.0,
-        loss="tet",
+        epochs=3,
         deterministic=True,
         **options,
     )
@@ -155,12 +166,13 @@ def test_a_captured_step_follows_the_eager_one(options):
     with algorithms(deterministic=True):
         for capture in (False, True):
             model = to_device(make_network(recipe, geometry), device).train()
-            step = Step(model, recipe, make_optimizer(recipe, model), Workers(), device)
+            trainee = Trainee(model, recipe)
+            step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 4)
             learn = CapturedStep(step) if capture else step
             for number, batch in enumerate(batches):
                 set_learning_rate(step.optimizer, learning_rate(recipe, number, 1))
                 learn(*batch)
-            ends.append((copy_weights(model), step.totals.clone(), int(step.count)))
+            ends.append((copy_weights(trainee), step.totals.clone(), int(step.count)))
     (eager, totals, count), (captured, same_totals, same_count) = ends
     assert count == same_count == 12
     assert torch.equal(totals, same_totals)
@@ -172,7 +184,8 @@ def test_a_spoilt_step_is_found_in_a_graph():
     recipe = Recipe("graph", "cifar10", "resnet8", precision="bf16")
     device, geometry = torch.device("cuda"), GEOMETRIES["cifar10"]
     model = to_device(make_network(recipe, geometry), device).train()
-    step = Step(model, recipe, make_optimizer(recipe, model), Workers(), device)
+    trainee = Trainee(model, recipe)
+    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 4)
     learn = CapturedStep(step)
     inputs, labels = random_batch(recipe, geometry, 16, device)
     learn(inputs, labels)

@@ -21,6 +21,9 @@ SETTINGS = {
         "adam": f"digits-mlp {ADAM}",
         "sgd": f"digits-mlp {SGD} --accumulate 2",
         "lif": f"digits-mlp {ADAM} --neuron lif --loss tet --precision bf16",
+        "heads": f"digits-cnn {SGD} --aid sml --loss im --model resnet8",
+        "shortcuts": f"digits-cnn {ADAM} --aid shortcuts --shortcut-form cosine --loss tet",
+        "imp": f"digits-mlp {ADAM} --aid imp --loss lts",
         "dropout": f"digits-cnn {SGD} --model resnet8 --dropout 0.2 --clip 1",
     }.items()
 }
@@ -98,7 +101,8 @@ def kill_until_finished(driver, setting, out, expected, accidents, *, every="0")
 
 
 @pytest.mark.parametrize(
-    ("number", "setting"), list(enumerate(["adam", "sgd", "adam", "sgd", "adam"]))
+    ("number", "setting"),
+    list(enumerate(["adam", "sgd", "adam", "sgd", "adam", "heads", "shortcuts", "imp"])),
 )
 def test_a_killed_run_ends_alike(driver, uninterrupted, tmp_path, number, setting):
     expected, calls = uninterrupted(setting)

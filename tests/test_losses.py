@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 import torch
 import torch.nn.functional as F
 
-from quadspike import QuadspikeError
-from quadspike.losses import mean_cross_entropy, tet
+from quadspike import QuadspikeError, Soma
+from quadspike.call import Call
+from quadspike.losses import LOSSES, Level, im, last_cross_entropy, mean_cross_entropy, tet
+from quadspike.models.network import Readout
+from quadspike.taps import KINDS, Taps
 
 LOGITS = torch.tensor([[[1.0, 2.0, 0.5]], [[0.0, -1.0, 3.0]]])
 LABELS = torch.tensor([2])
@@ -49,3 +54,45 @@ def test_bad_input_is_refused():
         mean_cross_entropy(torch.zeros(3, 10), torch.zeros(3, dtype=torch.long))
     with pytest.raises(QuadspikeError, match="0 <= weight <= 1"):
         tet(LOGITS, LABELS, weight=2)
+
+
+def test_lts_is_the_cross_entropy_of_the_last_step_alone():
+    expected = torch.logsumexp(LOGITS[1, 0], 0) - 3.0
+    torch.testing.assert_close(last_cross_entropy(LOGITS, LABELS), expected)
+    logits = LOGITS.clone().requires_grad_()
+    last_cross_entropy(logits, LABELS).backward()
+    assert not logits.grad[0].any()
+    assert logits.grad[1].any()
+
+
+def test_im_by_hand():
+    """Each layer by its own threshold, squared one by one, and averaged over layers."""
+    levels = [
+        Level(torch.tensor([0.2, 0.4]), 0.5),  # 0.2 below
+        Level(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 1.5])),  # 0.5 above the mean of both
+    ]
+    expected = mean_cross_entropy(LOGITS, LABELS) + 0.1 * (0.2**2 + 0.5**2) / 2
+    torch.testing.assert_close(im(LOGITS, LABELS, levels, weight=0.1), expected)
+
+
+def test_im_moves_the_mean_membrane_to_the_threshold():
+    soma = Soma(4, norm=None, neuron="lif")
+    x = torch.randn(6, 4, 3, 3) - 1
+    shift = torch.zeros((), requires_grad=True)
+    call = Call(2, 3, taps=Taps(("mean",)))
+    soma(x + shift, call)
+    level = Level(call.seen["Soma"]["mean"], soma.neuron.threshold)
+    assert level.mean.mean() < 0.5
+    im(LOGITS, LABELS, [level]).backward()
+    assert shift.grad < 0  # upwards, for it lies below
+
+
+def test_im_without_a_layer_is_refused():
+    with pytest.raises(QuadspikeError, match="taps"):
+        im(LOGITS, LABELS, [])
+
+
+def test_the_registry_s_readouts_and_taps_exist():
+    for entry in LOSSES.values():
+        assert entry.readout in get_args(Readout)
+        assert set(entry.taps) <= set(KINDS)

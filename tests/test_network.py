@@ -176,8 +176,10 @@ def test_block_outputs_and_layer_patterns():
     model = create_model("resnet8", timesteps=2)
     x = torch.randn(3, 3, 16, 16)
     _, seen = model(x, taps="output")
-    assert list(seen) == ["layer1.0", "layer2.0", "layer3.0"]
+    assert set(seen) == {"layer1.0", "layer2.0", "layer3.0", *model.somas()}
     assert seen["layer3.0"]["output"].shape == (2, 3, 64, 4, 4)
+    last = seen["layer3.0.second.soma"]["output"]
+    assert torch.equal(last, seen["layer3.0"]["output"])
     _, seen = model(x, taps=Taps(("rate",), layers="layer2.*"))
     assert list(seen) == ["layer2.0.first.soma", "layer2.0.shortcut.soma", "layer2.0.second.soma"]
 

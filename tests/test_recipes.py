@@ -3,13 +3,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections import ChainMap
 from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadspike import QuadspikeError
+from quadspike import QuadspikeError, composition
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.recipes.registry import OPEN
@@ -161,6 +162,7 @@ FIELDS = {
     "loss": st.sampled_from(module._NAMES["loss"]),
     "tet_lambda": st.floats(0, 1) | st.integers(0, 1),
     "tet_phi": st.floats(-1e6, 1e6),
+    "im_weight": st.just(0) | positive,
     "label_smoothing": share,
     "timesteps": count,
     "epochs": count,
@@ -178,6 +180,15 @@ FIELDS = {
 }
 WINDOWS = st.fixed_dictionaries({"window": st.none() | st.sampled_from(get_args(module.Center))})
 SURROGATES = st.fixed_dictionaries({"surrogate": st.sampled_from(module._NAMES["surrogate"])})
+AIDED = st.one_of(
+    st.fixed_dictionaries({"aid": st.sampled_from([None, "sml", "imp"])}),
+    st.fixed_dictionaries(
+        {
+            "aid": st.just("shortcuts"),
+            "shortcut_form": st.sampled_from(module._NAMES["shortcut_form"]),
+        }
+    ),
+)
 DATA = st.one_of(
     st.fixed_dictionaries({"dataset": st.sampled_from(["digits", "digits-events", "own"])}),
     st.fixed_dictionaries(
@@ -194,8 +205,19 @@ DATA = st.one_of(
         {"dataset": st.just("cifar10-dvs"), "split": st.sampled_from(module._NAMES["split"])}
     ),
 )
-VALUES = st.tuples(st.fixed_dictionaries({}, optional=FIELDS), DATA, WINDOWS | SURROGATES).map(
-    lambda parts: {"name": "mine", "model": "cnn", **parts[0], **parts[1], **parts[2]}
+CHOSEN = st.fixed_dictionaries({}, optional=FIELDS)
+
+
+def go_together(values):
+    asked = {field: values[field] for field in composition.Parts._fields if field in values}
+    parts = composition.Parts(**{"neuron": "qif", **asked, "stages": values["model"] != "mlp"})
+    return not composition.objection(parts)
+
+
+VALUES = (
+    st.tuples(CHOSEN, DATA, WINDOWS | SURROGATES, AIDED)
+    .map(lambda parts: dict(ChainMap(*parts, {"name": "mine", "model": "cnn"})))
+    .filter(go_together)
 )
 
 
@@ -230,6 +252,7 @@ BAD = {
     "tet_phi": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5))
     | HUGE
     | st.sampled_from([True, 2e6]),
+    "im_weight": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
     "weight_decay": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
     "warmup_epochs": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
     "lr": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None, 0]),
@@ -257,6 +280,8 @@ def test_a_bad_value_is_refused_by_name(field, data):
     ("fields", "words"),
     [
         ({"window": "mean", "surrogate": "triangle"}, ("window='mean'", "surrogate='triangle'")),
+        ({"aid": "sml", "model": "mlp"}, ("aid='sml'", "stages")),
+        ({"aid": "imp", "shortcut_form": "sum"}, ("shortcut_form='sum'", "aid='imp'")),
         ({"dataset": "cifar10-dvs"}, ("name one", "last100")),
         ({"split": "tebn"}, ("split", "digits")),
         ({"autoaugment": True}, ("autoaugment", "digits")),

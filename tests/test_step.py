@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from quadspike import create_model
+from quadspike import LIF, create_model
 from quadspike.randomness import Key
 from quadspike.training import Recipe
 from quadspike.training.distributed import Workers
@@ -19,6 +19,7 @@ from quadspike.training.network import make_network
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
 from quadspike.training.sources import make_data
 from quadspike.training.step import CORRECT, LOSS, SEEN, Step
+from quadspike.training.trainee import Trainee
 
 CPU = torch.device("cpu")
 
@@ -33,7 +34,12 @@ def tiny(**changes: Any) -> Recipe:
 def step_of(recipe: Recipe) -> tuple[Step, Any]:
     data = make_data(recipe, None, CPU, Workers())
     model = make_network(recipe, data.geometry).train()
-    return Step(model, recipe, make_optimizer(recipe, model), Workers(), CPU), data
+    return step_with(Trainee(model, recipe), recipe, data), data
+
+
+def step_with(trainee: Trainee, recipe: Recipe, data: Any, per_epoch: int = 0) -> Step:
+    optimizer = make_optimizer(recipe, trainee)
+    return Step(trainee, recipe, optimizer, Workers(), CPU, per_epoch or len(data.train))
 
 
 @pytest.mark.parametrize(
@@ -145,6 +151,62 @@ def test_tet_is_the_loss_when_asked() -> None:
     assert float(step.totals[LOSS]) / 256 == pytest.approx(float(expected.detach()), rel=1e-5)
     right = (logits.mean(0).argmax(1) == labels).sum()
     assert int(step.totals[CORRECT]) == int(right)
+
+
+class Bounded(LIF):
+    """Learns its leak, within [0, 0.5]."""
+
+    def project(self) -> None:
+        self.beta.clamp_(0.0, 0.5)
+
+
+def test_neurons_are_projected_after_an_update() -> None:
+    recipe = tiny(lr=1e6, momentum=0.0)
+    data = make_data(recipe, None, CPU, Workers())
+    neuron = Bounded(beta=nn.Parameter(torch.tensor(0.25)))
+    model = create_model("mlp", in_channels=1, neuron=neuron, seed=0)
+    step = step_with(Trainee(model, recipe), recipe, data)
+    inputs, labels = next(iter(data.train.epoch(0)))
+    step(inputs, labels)
+    leaks = [soma.neuron.beta.detach() for soma in model.somas().values()]
+    assert {float(beta) for beta in leaks} <= {0.0, 0.5}  # so large a step ends outside
+
+
+def test_what_evolves_is_told_the_share_of_epochs_done() -> None:
+    recipe = tiny(epochs=4)
+    data = make_data(recipe, None, CPU, Workers())
+    model = make_network(recipe, data.geometry).train()
+    neurons = [soma.neuron for soma in model.somas().values()]
+    for neuron in neurons:
+        neuron.register_buffer("progress", torch.zeros(()), persistent=False)
+    step = step_with(Trainee(model, recipe), recipe, data, per_epoch=2)
+    inputs, labels = next(iter(data.train.epoch(0)))
+    told = []
+    for _ in range(8):
+        step(inputs, labels)
+        told.append({float(neuron.progress) for neuron in neurons})
+    assert told == [{share} for share in (0, 0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75)]
+    step.count.fill_(5)  # as a resumed run does
+    step(inputs, labels)
+    assert {float(neuron.progress) for neuron in neurons} == {0.5}
+
+
+def test_heads_are_told_the_share_too_and_learn() -> None:
+    recipe = tiny(model="cnn", aid="shortcuts", epochs=4, batch_size=64)
+    step, data = step_of(recipe)
+    inputs, labels = next(iter(data.train.epoch(0)))
+    heads = step.trainee.heads
+    assert heads is not None
+    before = copy.deepcopy(heads.state_dict())
+    losses = []
+    for epoch in (0, 3):
+        twin, _ = step_of(recipe)
+        twin.count.fill_(epoch * len(data.train))
+        twin.gradients(inputs, labels)
+        losses.append(float(twin.totals[LOSS]))
+    step(inputs, labels)
+    assert losses[1] < 0.6 * losses[0]  # both heads count a quarter, where they counted whole
+    assert all(not torch.equal(before[name], t) for name, t in heads.state_dict().items())
 
 
 # -- the learning rate -----------------------------------------------------------------------

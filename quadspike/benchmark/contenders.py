@@ -22,7 +22,8 @@ from quadspike.benchmark.timing import Captured, Work
 from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedStep
 from quadspike.training.schedule import make_optimizer
-from quadspike.training.step import Step, autocast, make_loss
+from quadspike.training.step import Step, autocast
+from quadspike.training.trainee import Trainee, make_loss
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,9 @@ class Contender:
 
 def own_step(setting: Setting, device: torch.device) -> Step:
     """Our training step."""
-    model, recipe = setting.network(device), setting.recipe
-    return Step(model, recipe, make_optimizer(recipe, model), Workers(), device)
+    recipe = setting.recipe
+    trainee = Trainee(setting.network(device), recipe)
+    return Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 1)
 
 
 def _own_eager(setting: Setting, device: torch.device) -> Work:

@@ -30,7 +30,7 @@ class Options:
     """How to run it, apart from what is trained.
 
     Args:
-        out: The run's folder; runs/... by name, neuron, steps, loss and seed otherwise.
+        out: The run's folder; runs/... by name, neuron, steps, loss, aid and seed otherwise.
         device: auto, cpu, cuda or cuda:N.
         data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
         resume: Go on from the folder's last checkpoint, if it has one.

@@ -55,11 +55,19 @@ def load_model(path: str | Path, **overrides: Any) -> Network:
     saved = _parse(header, target)
     check_overrides(overrides)
     model = create_model(**{**saved, **overrides}).to(_dtype(tensors))
+    hold_initial_membranes(model, tensors)
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
         raise QuadspikeError(f"the weights in {target} do not fit its model: {error}") from None
     return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+
+def hold_initial_membranes(model: Network, tensors: dict[str, Tensor]) -> None:
+    """Make room for the initial membranes among `tensors`, if the layers learned any."""
+    for name, soma in model.somas().items():
+        if (initial_u := tensors.get(f"{name}.initial_u")) is not None:
+            soma.start_from(initial_u)
 
 
 def check_overrides(overrides: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from quadspike import composition
 from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.models import resnet, small, vgg
 from quadspike.models.network import Network, Readout
@@ -43,6 +44,8 @@ class Entry:
     image_size: int
     takes: frozenset[str]
     make: Callable[[Request], Layers]
+    stages: tuple[str, ...] = ()
+    """The block or soma that ends each stage of its images, in order."""
 
 
 def _resnet(plan: resnet.Plan) -> Callable[[Request], Layers]:
@@ -82,26 +85,36 @@ MODELS: dict[str, Entry] = {
         32,
         _RESIDUAL,
         _resnet(resnet.RESNET19),
+        resnet.RESNET19.stage_ends,
     ),
     "resnet34": Entry(
         "the paper's ImageNet network: pooled 7x7 stem, stages of 3, 4, 6, 3 blocks",
         224,
         _RESIDUAL | {"stem_pool"},
         _resnet(resnet.RESNET34),
+        resnet.RESNET34.stage_ends,
     ),
     "vggsnn": Entry(
         "the paper's event network: eight 3x3 convolutions with average pooling",
         48,
         frozenset({"dropout"}),
         _vggsnn,
+        tuple(f"conv{number}b.soma" for number in range(1, 1 + len(vgg.WIDTHS))),
     ),
     "resnet8": Entry(
         "three residual blocks, 16 to 64 channels, for a CPU",
         32,
         _RESIDUAL,
         _resnet(resnet.RESNET8),
+        resnet.RESNET8.stage_ends,
     ),
-    "cnn": Entry("three 3x3 convolutions, 32 to 128 channels, for a CPU", 8, frozenset(), _cnn),
+    "cnn": Entry(
+        "three 3x3 convolutions, 32 to 128 channels, for a CPU",
+        8,
+        frozenset(),
+        _cnn,
+        ("conv1.soma", "conv2.soma", "conv3.soma"),
+    ),
     "mlp": Entry("two spiking layers of 128 on flattened images, for a CPU", 8, frozenset(), _mlp),
 }
 
@@ -118,6 +131,11 @@ def list_models() -> list[str]:
 def describe_models() -> dict[str, str]:
     """Each name with one line about it."""
     return {name: entry.summary for name, entry in MODELS.items()}
+
+
+def stages(model: Network) -> tuple[str, ...]:
+    """The names of what ends each of the network's stages; none for one's own network."""
+    return () if model.config is None else MODELS[model.config["name"]].stages
 
 
 def create_model(
@@ -165,7 +183,8 @@ def create_model(
         dropout,
     )
     _check_taken(name, entry, ask)
-    with _seeded(seed):
+    composition.check(composition.Parts(prototype.name, norm, prototype.surrogate.name))
+    with seeded(seed):
         net = Network(entry.make(ask), timesteps=timesteps, readout=readout, input_rank=4)
         initialize(net)
     net.config = {
@@ -200,7 +219,7 @@ def _check_taken(name: str, entry: Entry, ask: Request) -> None:
 
 
 @contextmanager
-def _seeded(seed: int | None) -> Iterator[None]:
+def seeded(seed: int | None) -> Iterator[None]:
     """Initial weights from a seed of their own, torch's generators left as they were."""
     if seed is None:
         yield

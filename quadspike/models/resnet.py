@@ -80,6 +80,11 @@ class Plan:
     hidden: int = 0
     imagenet_stem: bool = False
 
+    @property
+    def stage_ends(self) -> tuple[str, ...]:
+        """The names of each stage's last block."""
+        return tuple(f"layer{n}.{blocks - 1}" for n, (blocks, *_) in enumerate(self.stages, 1))
+
 
 RESNET19 = Plan(64, ((3, 128, 1), (3, 256, 2), (2, 512, 2)), hidden=256)
 RESNET34 = Plan(64, ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2)), imagenet_stem=True)

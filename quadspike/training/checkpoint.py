@@ -17,6 +17,7 @@ from quadspike.atomic import write_atomic
 from quadspike.errors import QuadspikeError
 from quadspike.training.recipe import Recipe
 from quadspike.training.schedule import optimizer_tensors
+from quadspike.training.trainee import Trainee
 
 FORMAT = 1
 _HEADER, _CHECKSUM = "quadspike-checkpoint", "crc32"
@@ -51,15 +52,14 @@ class Checkpoint:
 
 
 def run_tensors(
-    model: nn.Module,
+    trainee: Trainee,
     optimizer: torch.optim.Optimizer,
     totals: Tensor,
     best: dict[str, Tensor] | None,
 ) -> dict[str, Tensor]:
     """What a checkpoint holds, by name."""
     parts = {
-        "model": model.state_dict(),
-        "optimizer": optimizer_tensors(optimizer, model),
+        **_learned(trainee, optimizer),
         "best": best or {},
         "totals": {"epoch": totals},
     }
@@ -114,12 +114,22 @@ def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
     return f"{value:08x}"
 
 
+def _learned(trainee: Trainee, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, Tensor]]:
+    """Weights and the optimizer's state, by name, the network's and the heads' apart."""
+    network, heads = trainee.network, trainee.heads or nn.Identity()
+    return {
+        "model": network.state_dict(),
+        "optimizer": optimizer_tensors(optimizer, network),
+        "heads": heads.state_dict(),
+        "heads-optimizer": optimizer_tensors(optimizer, heads),
+    }
+
+
 def restore(
-    checkpoint: Checkpoint, path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
+    checkpoint: Checkpoint, path: Path, trainee: Trainee, optimizer: torch.optim.Optimizer
 ) -> None:
     """Put weights and the optimizer's state back into place."""
-    kept = {"model": model.state_dict(), "optimizer": optimizer_tensors(optimizer, model)}
-    for part, named in kept.items():
+    for part, named in _learned(trainee, optimizer).items():
         saved = checkpoint.part(part)
         unlike = [
             name

@@ -9,9 +9,10 @@ from pathlib import Path
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.models import Network, load_model
+from quadspike.models.files import hold_initial_membranes
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.folder import RunFolder
-from quadspike.training.network import load_weights, to_device
+from quadspike.training.network import load_weights, read_tensors, to_device
 from quadspike.training.recipe import OWN
 from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Score, score
@@ -52,6 +53,8 @@ def evaluate(
     if model is None:
         model = load_model(path, backend=backend)
     else:
+        if recipe.aid == "imp":
+            hold_initial_membranes(model, read_tensors(path))
         load_weights(model, path)
     with algorithms(recipe.deterministic):
         found = choose_data(recipe, data, data_root, place, Workers())

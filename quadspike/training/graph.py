@@ -54,8 +54,8 @@ class CapturedStep:
         step = self.step
         state = [value for slots in step.optimizer.state.values() for value in slots.values()]
         return [
-            *step.network.parameters(),
-            *step.network.buffers(),
+            *step.trainee.parameters(),
+            *step.trainee.buffers(),
             *state,
             step.count,
             step.totals,

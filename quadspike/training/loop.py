@@ -54,6 +54,7 @@ from quadspike.training.sources import TrainingData, choose_data
 from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
+from quadspike.training.trainee import Trainee
 
 LOOKED_AT = 128
 """Test samples to look into the network with."""
@@ -143,9 +144,10 @@ def train(
 
 
 def default_folder(recipe: Recipe) -> Path:
-    """Where a run lies unless it is said: by name, neuron, steps, loss and seed."""
+    """Where a run lies unless it is said: by name, neuron, steps, loss, aid and seed."""
     loss = "" if recipe.loss == "ce" else f"-{recipe.loss}"
-    name = f"{recipe.name}-{recipe.neuron}-t{recipe.timesteps}{loss}-seed{recipe.seed}"
+    aid = "" if recipe.aid is None else f"-{recipe.aid}"
+    name = f"{recipe.name}-{recipe.neuron}-t{recipe.timesteps}{loss}{aid}-seed{recipe.seed}"
     return Path("runs") / name
 
 
@@ -163,14 +165,17 @@ class Training:
     observers: Sequence[Observer]
 
     def __post_init__(self) -> None:
-        self.optimizer = make_optimizer(self.recipe, self.network)
-        self.step = Step(self.network, self.recipe, self.optimizer, self.workers, self.device)
+        self.per_epoch = len(self.data.train)
+        self.trainee = Trainee(self.network, self.recipe, self.workers.many)
+        self.optimizer = make_optimizer(self.recipe, self.trainee)
+        self.step = Step(
+            self.trainee, self.recipe, self.optimizer, self.workers, self.device, self.per_epoch
+        )
         self.learn, how = learner(self.step)
         if self.device.type == "cuda":
             self.notes = (*self.notes, how)
         self.progress = Progress(samples=self.data.sizes.train)
         self.best: dict[str, torch.Tensor] | None = None
-        self.per_epoch = len(self.data.train)
         if not self.workers.first:
             self.observers = ()
         elif tensorboard_installed():
@@ -184,7 +189,7 @@ class Training:
                 f"{self.folder.checkpoint} is of another run: its recipe is not that of "
                 f"{self.folder.recipe.name}"
             )
-        restore(saved, self.folder.checkpoint, self.network, self.optimizer)
+        restore(saved, self.folder.checkpoint, self.trainee, self.optimizer)
         if saved.progress.samples != self.data.sizes.train:
             raise QuadspikeError(
                 f"{self.folder.path} was trained on {saved.progress.samples:,} samples, the data "
@@ -290,7 +295,7 @@ class Training:
             "train_accuracy": totals[CORRECT] / totals[SEEN],
             "grad_norm": totals[NORM] / totals[SEEN],
         }
-        self.workers.align(self.network)
+        self.workers.align(self.trainee)
         judges = {"validation": self.data.validation, "test": self.data.test}
         for name, source in judges.items():
             if source is not None:
@@ -341,7 +346,7 @@ class Training:
         self.progress.seconds = self.clock.seconds()
         if self.workers.first:
             sums = self.step.totals if totals is None else totals
-            tensors = run_tensors(self.network, self.optimizer, sums, self.best)
+            tensors = run_tensors(self.trainee, self.optimizer, sums, self.best)
             save_checkpoint(self.folder.checkpoint, self.recipe, self.progress, tensors)
         self.clock.saved()
         for watcher in self.observers:

@@ -13,7 +13,8 @@ from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.network import count_parameters
 from quadspike.training.recipe import Recipe
 from quadspike.training.samples import random_batch
-from quadspike.training.step import autocast, make_loss
+from quadspike.training.step import autocast
+from quadspike.training.trainee import Trainee
 
 GIB = 1 << 30
 _SLACK = 1.15
@@ -43,11 +44,12 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.device) -> Need:
     """Measured on two random samples; the model's statistics are left as they were."""
-    norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
+    trainee = Trainee(model, recipe)
+    norms = [module for module in trainee.modules() if isinstance(module, BatchNorm)]
     shared = [norm.sync for norm in norms]
-    synchronize(model, False)  # other workers are elsewhere
+    synchronize(trainee, False)  # other workers are elsewhere
     kept = {name: tensor.clone() for name, tensor in model.named_buffers()}
-    held = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    held = {p.untyped_storage().data_ptr() for p in trainee.parameters()}
     found: dict[int, int] = {}
 
     def pack(tensor: Tensor) -> Tensor:
@@ -59,7 +61,7 @@ def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.devic
     inputs, labels = random_batch(recipe, geometry, 2, device)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         with autocast(recipe, device):
-            loss = make_loss(recipe)(model(inputs), labels)
+            loss, _ = trainee(inputs, labels, torch.zeros((), device=device))
         del loss
     for name, tensor in model.named_buffers():
         tensor.copy_(kept[name])
@@ -68,7 +70,7 @@ def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.devic
     slots = 2 if recipe.optimizer == "adam" else int(recipe.momentum > 0)
     size = 8 if recipe.precision == "fp64" else 4
     copies = 2 + slots  # weights, gradients, the optimizer's state
-    return Need(count_parameters(model) * size * copies, max(1, sum(found.values()) // 2))
+    return Need(count_parameters(trainee) * size * copies, max(1, sum(found.values()) // 2))
 
 
 def out_of_memory(recipe: Recipe, share: int, needed: Need, total: int | None) -> str:

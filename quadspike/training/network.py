@@ -9,10 +9,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from quadspike.aids.imp import learn_initial_membranes
 from quadspike.analysis.health import evaluating
 from quadspike.atomic import write_atomic
 from quadspike.data.geometry import Geometry
 from quadspike.errors import QuadspikeError
+from quadspike.losses import LOSSES
 from quadspike.models import Network, create_model, save_model
 from quadspike.neurons import NEURONS
 from quadspike.norms import synchronize
@@ -44,6 +46,7 @@ def make_network(recipe: Recipe, geometry: Geometry, own: Network | None = None)
         dropout=recipe.dropout,
         stem_width=recipe.stem_width,
         shortcut_neuron=recipe.shortcut_neuron,
+        readout=LOSSES[recipe.loss].readout,
         backend=recipe.backend,
         seed=recipe.seed,
     )
@@ -52,6 +55,8 @@ def make_network(recipe: Recipe, geometry: Geometry, own: Network | None = None)
             f"the model given has timesteps={model.timesteps}, the recipe says "
             f"{recipe.timesteps}; make them equal: recipe.but(timesteps={model.timesteps})"
         )
+    if recipe.aid == "imp":
+        learn_initial_membranes(model, geometry.frame, recipe.seed)
     if recipe.precision == "fp64":
         model.double()
     synchronize(model, recipe.sync_norm)
@@ -79,15 +84,17 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
 def load_weights(model: Network, source: Path) -> list[str]:
     """Start from the weights in a file or a run's folder; the names that were left as drawn.
 
-    Only the classifier, the last linear layer, may have another shape.
+    Only the classifier, the last linear layer, may have another shape, and initial membranes
+    may be new.
     """
     path = source / "last.safetensors" if source.is_dir() else source
     saved = read_tensors(path)
     own = model.state_dict()
     last = [name for name, m in model.named_modules() if isinstance(m, nn.Linear)][-1:]
     classifier = {name for name in own if last and name.startswith(f"{last[0]}.")}
+    membranes = {name for name in own.keys() - saved.keys() if name.endswith(".initial_u")}
     fitting = {n: t for n, t in saved.items() if n in own and own[n].shape == t.shape}
-    unlike = sorted((own.keys() | saved.keys()) - fitting.keys() - classifier)
+    unlike = sorted((own.keys() | saved.keys()) - fitting.keys() - classifier - membranes)
     if unlike:
         raise QuadspikeError(
             f"the weights in {path} are of another network: {len(unlike)} tensors do not fit, the "

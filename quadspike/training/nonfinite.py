@@ -33,8 +33,8 @@ def _first_spoilt(step: Step, inputs: torch.Tensor, labels: torch.Tensor) -> str
         if not torch.isfinite(logits).all():
             return "the logits"
     step.gradients(inputs, labels)
-    named = [(n, p.grad) for n, p in step.network.named_parameters() if p.grad is not None]
+    named = [(n, p.grad) for n, p in step.trainee.named_parameters() if p.grad is not None]
     for name, grad in reversed(named):  # a gradient travels from the last layer to the first
         if not torch.isfinite(grad).all():
-            return f"the gradient of {name!r}"
+            return f"the gradient of {name.removeprefix('network.')!r}"
     return "the loss"

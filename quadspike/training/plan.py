@@ -20,6 +20,7 @@ from quadspike.training.samples import random_batch
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.sources import make_data
 from quadspike.training.step import Step
+from quadspike.training.trainee import Trainee
 
 TRAINING_SAMPLES = {
     "cifar10": 50_000,
@@ -92,7 +93,8 @@ def step_seconds(
     """The time of one step of a copy of the model on `count` random samples."""
     twin = copy.deepcopy(model)
     plain = recipe.but(accumulate=1)
-    step = Step(twin, plain, make_optimizer(plain, twin), Workers(), device)
+    trainee = Trainee(twin, plain)
+    step = Step(trainee, plain, make_optimizer(plain, trainee), Workers(), device, 1)
     batch = random_batch(recipe, geometry, count, device)
     times = []
     for _ in range(2 + 3):

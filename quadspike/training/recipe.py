@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from quadspike import composition
+from quadspike.aids.shortcuts import ShortcutForm
 from quadspike.data.events.cifar10dvs import SPLITS
 from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.models import list_models
+from quadspike.models.registry import MODELS
 from quadspike.models.resnet import RESIDUALS
 from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
@@ -24,7 +27,8 @@ OWN = "own"
 Dataset = Literal[
     "digits", "digits-events", "cifar10", "cifar100", "imagenet", "cifar10-dvs", "own"
 ]
-LossName = Literal["ce", "tet"]
+LossName = Literal["ce", "tet", "im", "lts"]
+AidName = Literal["sml", "shortcuts", "imp"]
 OptimizerName = Literal["sgd", "adam"]
 Precision = Literal["fp32", "bf16", "fp64"]
 ImageTransform = Literal["paper", "usual"]
@@ -43,19 +47,22 @@ class Recipe:
         dataset: digits, digits-events, cifar10, cifar100, imagenet or cifar10-dvs; own from Python.
         model: A network (see `quadspike models`); own from Python.
         timesteps: Steps a static image is shown, or frames of a recording.
-        neuron: qif or lif.
+        neuron: qif, lif, or one of those it is compared with.
         surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, ...
         window: The centre of the analytic window: threshold, mean or stationary.
-        detach_reset: Cut the gradient through the reset.
-        norm: tdbn or bn.
+        detach_reset: Cut the gradient through the reset, where the neuron does not anyway.
+        norm: tdbn, bn, or one of those it is compared with.
         sync_norm: Share the statistics of a batch among all workers.
         residual: fire-then-sum or sum-then-fire, for the ResNets.
         shortcut_neuron: Neurons on the projection shortcuts of a ResNet.
         stem_width: Channels of a ResNet's stem; the network's own without it.
         dropout: Share dropped before the classifier.
-        loss: ce (of the logits' mean over time) or tet.
+        loss: ce (of the logits' mean over time), tet, im or lts.
         tet_lambda: TET's weight of the distance to phi.
         tet_phi: TET's target for every logit.
+        im_weight: IM-Loss's weight of the membranes' distance from their threshold.
+        aid: What helps training: sml or shortcuts (heads that inference has not), or imp.
+        shortcut_form: How heads of shortcuts count: linear, cosine, fixed or sum.
         label_smoothing: Share of a label given to all classes alike.
         epochs: Passes over the training samples.
         batch_size: Samples a step, over all workers.
@@ -94,6 +101,9 @@ class Recipe:
     loss: LossName = "ce"
     tet_lambda: float = 0.05
     tet_phi: float = 1.0
+    im_weight: float = 0.005
+    aid: AidName | None = None
+    shortcut_form: ShortcutForm = "linear"
     label_smoothing: float = 0.0
     epochs: int = 100
     batch_size: int = 128
@@ -151,6 +161,12 @@ class Recipe:
                 f"window={self.window!r} places the analytic window, but "
                 f"surrogate={self.surrogate!r} asks for another; leave one of them out"
             )
+        composition.check(self.parts())
+        if self.shortcut_form != "linear" and self.aid != "shortcuts":
+            raise QuadspikeError(
+                f"shortcut_form={self.shortcut_form!r} is for aid='shortcuts', got "
+                f"aid={self.aid!r}; leave it out"
+            )
         if self.dataset == "cifar10-dvs" and self.split is None:
             raise QuadspikeError(
                 "CIFAR10-DVS has no official split, and accuracies differ by points between "
@@ -185,9 +201,24 @@ class Recipe:
                 "choose a batch_size that accumulate divides"
             )
 
+    def parts(self) -> composition.Parts:
+        """The choices that have to make sense together."""
+        return composition.Parts(
+            self.neuron,
+            self.norm,
+            self.surrogate,
+            self.loss,
+            self.aid,
+            self.window,
+            self.backend,
+            stages=self.model == OWN or bool(MODELS[self.model].stages),
+        )
+
     def neuron_config(self) -> dict[str, Any]:
         """The neuron with its surrogate, as `create_neuron` takes it."""
-        config: dict[str, Any] = {"name": self.neuron, "detach_reset": self.detach_reset}
+        config: dict[str, Any] = {"name": self.neuron}
+        if self.detach_reset:
+            config["detach_reset"] = True
         if self.window is not None:
             config["surrogate"] = {"name": "window", "center": self.window}
         elif self.surrogate is not None:
@@ -232,7 +263,7 @@ def _is_number(value: object) -> bool:
     )
 
 
-_OPTIONAL = ("surrogate", "window", "split")
+_OPTIONAL = ("surrogate", "window", "aid", "split")
 _FLAGS = ("detach_reset", "sync_norm", "shortcut_neuron", "autoaugment", "deterministic")
 _NAMES: dict[str, tuple[str, ...]] = {
     "dataset": get_args(Dataset),
@@ -243,6 +274,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "norm": tuple(NORMS),
     "residual": tuple(RESIDUALS),
     "loss": get_args(LossName),
+    "aid": get_args(AidName),
+    "shortcut_form": get_args(ShortcutForm),
     "optimizer": get_args(OptimizerName),
     "precision": get_args(Precision),
     "image_transform": get_args(ImageTransform),
@@ -256,6 +289,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "label_smoothing": (0, _BELOW_ONE),
     "tet_lambda": (0, 1),
     "tet_phi": (-1e6, 1e6),
+    "im_weight": (0, math.inf),
     "weight_decay": (0, math.inf),
     "warmup_epochs": (0, math.inf),
 }

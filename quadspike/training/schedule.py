@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm
+from quadspike.soma import Soma
 from quadspike.training.recipe import Recipe
 
 
@@ -38,7 +39,7 @@ def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
         for module in model.modules()
         if isinstance(module, Neuron | BatchNorm)
         for parameter in module.parameters()
-    }
+    } | {m.initial_u for m in model.modules() if isinstance(m, Soma)}
     learned = [p for p in model.parameters() if p.requires_grad]
     decays = [p.ndim >= 2 and p not in exempt for p in learned]
     weights = [p for p, decay in zip(learned, decays, strict=True) if decay]

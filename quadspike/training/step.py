@@ -4,7 +4,7 @@ that depends on a value, so that the whole of it can be captured into one CUDA g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,27 +13,15 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from quadspike.losses import mean_cross_entropy, tet
-from quadspike.models import Network
+from quadspike.neurons import Neuron
 from quadspike.randomness import Key
 from quadspike.training.distributed import Workers
 from quadspike.training.half import HalfWeights
 from quadspike.training.recipe import Recipe
-
-Loss = Callable[[Tensor, Tensor], Tensor]
+from quadspike.training.trainee import Trainee
 
 LOSS, CORRECT, SEEN, NORM = range(4)
 """What `Step.totals` adds up: losses, right answers, samples, gradient norms (by sample)."""
-
-
-def make_loss(recipe: Recipe) -> Loss:
-    """The recipe's loss of logits `[T, B, classes]` and labels."""
-    smoothing = recipe.label_smoothing
-    if recipe.loss == "tet":
-        return lambda logits, labels: tet(
-            logits, labels, recipe.tet_lambda, recipe.tet_phi, smoothing
-        )
-    return lambda logits, labels: mean_cross_entropy(logits, labels, smoothing)
 
 
 def autocast(recipe: Recipe, device: torch.device) -> Any:
@@ -52,26 +40,33 @@ class Step:
 
     def __init__(
         self,
-        model: Network,
+        trainee: Trainee,
         recipe: Recipe,
         optimizer: torch.optim.Optimizer,
         workers: Workers,
         device: torch.device,
+        steps_per_epoch: int,
     ) -> None:
-        self.network, self.recipe, self.optimizer = model, recipe, optimizer
+        self.trainee, self.network = trainee, trainee.network
+        self.recipe, self.optimizer = recipe, optimizer
         self.workers, self.device = workers, device
-        self.loss = make_loss(recipe)
-        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        self.steps_per_epoch = steps_per_epoch
+        self.parameters = [p for p in trainee.parameters() if p.requires_grad]
+        neurons = [module for module in trainee.modules() if isinstance(module, Neuron)]
+        buffers = [dict(neuron.named_buffers(recurse=False)) for neuron in neurons]
+        self._evolving = [own["progress"] for own in buffers if "progress" in own]
+        self._projected = [n for n in neurons if type(n).project is not Neuron.project]
         self.count = torch.zeros((), dtype=torch.int64, device=device)
         self.totals = torch.zeros(4, dtype=torch.float64, device=device)
         self.spoilt = torch.zeros((), device=device)
         optimizer.found_inf = self.spoilt  # type: ignore[attr-defined]
         optimizer.grad_scale = None  # type: ignore[attr-defined]
-        self.half = HalfWeights(model) if recipe.precision == "bf16" and not workers.many else None
-        self.model: nn.Module = model
+        alone = recipe.precision == "bf16" and not workers.many
+        self.half = HalfWeights(trainee) if alone else None
+        self.model: nn.Module = trainee
         if workers.many:
             places = [device] if device.type == "cuda" else None
-            self.model = DistributedDataParallel(model, device_ids=places)
+            self.model = DistributedDataParallel(trainee, device_ids=places)
 
     def __call__(self, inputs: Tensor, labels: Tensor) -> None:
         """Learn from one batch, this worker's part of the global one."""
@@ -87,15 +82,19 @@ class Step:
         self.totals[NORM] += norm.double() * len(labels)
         self._watch(norm)
         self.optimizer.step()
+        with torch.no_grad():
+            for neuron in self._projected:
+                neuron.project()
         self.count += 1 - self.spoilt.long()
 
     def gradients(self, inputs: Tensor, labels: Tensor) -> None:
         """The gradient of the mean loss, part by part; losses and right answers are counted."""
-        count = self.recipe.accumulate
+        count, progress = self.recipe.accumulate, self.progress()
+        for evolving in self._evolving:
+            evolving.copy_(progress)
         for index, (part, answers, key) in enumerate(self.parts(inputs, labels), 1):
             with self._share_gradients(last=index == count), autocast(self.recipe, self.device):
-                logits = (self.half or self.model)(part, key=key)
-                loss = self.loss(logits, answers)
+                loss, logits = (self.half or self.model)(part, answers, progress, key)
                 (loss / count).backward()
             if self.half:
                 self.half.collect()
@@ -104,6 +103,11 @@ class Step:
                 self.totals[LOSS] += loss.double() * len(answers)
                 self.totals[CORRECT] += right.sum()
                 self.totals[SEEN] += len(answers)
+
+    def progress(self) -> Tensor:
+        """Epochs done, as a share of all; counted on the device."""
+        epoch = torch.div(self.count, self.steps_per_epoch, rounding_mode="floor")
+        return epoch.float() / self.recipe.epochs
 
     def parts(self, inputs: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor, Key]]:
         """This worker's samples of each part of the global batch, and their key."""

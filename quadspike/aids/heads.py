@@ -1,0 +1,61 @@
+"""Heads beside a network: what they are told, and where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from quadspike.errors import QuadspikeError
+from quadspike.models import Network
+from quadspike.models.registry import stages
+from quadspike.soma import Soma
+
+
+class Lesson(NamedTuple):
+    """What a step of training knows once the network has answered."""
+
+    logits: Tensor
+    """`[T, B, classes]`."""
+    labels: Tensor
+    outputs: list[Tensor]
+    """`[T, B, C, H, W]` of every place the heads stand at."""
+    loss: Callable[[Tensor], Tensor]
+    """The loss of logits on these labels."""
+    predict: Callable[[Tensor], Tensor]
+    """Scores `[B, classes]` from the logits of every step, as the network is read out."""
+    progress: Tensor
+    """Epochs done, as a share of all."""
+
+
+class Heads(nn.Module):
+    """Called with a `Lesson`, gives the loss of the network and of the heads together."""
+
+    def __init__(self, places: tuple[str, ...]) -> None:
+        super().__init__()
+        self.places = places
+
+
+class Place(NamedTuple):
+    """A layer whose output heads read, and its channels."""
+
+    layer: str
+    channels: int
+
+
+def head_places(network: Network) -> tuple[list[Place], int]:
+    """The ends of all stages but the last, which has the classifier, and that one's channels."""
+    ends = stages(network)
+    if len(ends) < 2:
+        raise QuadspikeError(
+            "heads stand after a network's stages, and this network has none; use one with "
+            "convolutions from create_model"
+        )
+    *places, last = (Place(end, _channels(network.get_submodule(end))) for end in ends)
+    return places, last.channels
+
+
+def _channels(layer: nn.Module) -> int:
+    *_, soma = (module for module in layer.modules() if isinstance(module, Soma))
+    return soma.channels

@@ -1,0 +1,148 @@
+"""Which neuron, norm, surrogate, loss and training aid go together, by name.
+
+Every part is independent of the others, so a rule is a reason why two of them make no sense
+together. What no rule objects to is allowed, the odd and the untried included: LSG with another
+surrogate than its own is an ablation, not a mistake.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+from quadspike.aids import AIDS
+from quadspike.errors import QuadspikeError
+from quadspike.losses import LOSSES
+from quadspike.neurons import NEURONS, Neuron
+from quadspike.norms import NORMS
+from quadspike.surrogates import SURROGATES
+
+FROM_STATISTICS = ("window", "learned-width")
+"""Surrogates whose width is that of the membrane's distribution."""
+TWO_THRESHOLDS = ("ternary", "ternary-trained")
+LEARNED = ("plif", "glif", "lsg", "qif-learned")
+"""Neurons whose constants change with every step of training."""
+
+
+class Parts(NamedTuple):
+    """A choice of each; a surrogate of None is the neuron's own."""
+
+    neuron: str
+    norm: str | None = "tdbn"
+    surrogate: str | None = None
+    loss: str = "ce"
+    aid: str | None = None
+    window: str | None = None
+    backend: str = "auto"
+    stages: bool = True
+    """Whether the network has stages, for heads after them."""
+
+
+def check(parts: Parts) -> None:
+    """Refuse parts that make no sense together, with the reason."""
+    if reason := objection(parts):
+        raise QuadspikeError(reason)
+
+
+def objection(parts: Parts) -> str:
+    """Why the parts make no sense together; empty if they do.
+
+    >>> objection(Parts("qif", loss="im", aid="imp"))
+    ''
+    >>> objection(Parts("lif", aid="sml", stages=False))[:42]
+    "aid='sml' puts heads after a network's sta"
+    """
+    return next((reason for rule in _RULES if (reason := rule(parts))), "")
+
+
+def combinations() -> list[Parts]:
+    """All neurons, norms, surrogates, losses and aids that go together."""
+    every = product(NEURONS, NORMS, (None, *SURROGATES), LOSSES, (None, *AIDS))
+    return [parts for choice in every if not objection(parts := Parts(*choice))]
+
+
+def _statistics(parts: Parts) -> str:
+    asked = _from_statistics(parts)
+    if not asked or parts.neuron not in NEURONS or _has_statistics(parts.neuron):
+        return ""
+    able = [n for n in NEURONS if _has_statistics(n) and n not in TWO_THRESHOLDS]
+    return (
+        f"{asked} is made from the mean and spread of the membrane, of which {parts.neuron!r} has "
+        f"no closed form; choose another surrogate, or a neuron that has one: {', '.join(able)}"
+    )
+
+
+def _has_statistics(neuron: str) -> bool:
+    return NEURONS[neuron]._two_step_statistics is not Neuron._two_step_statistics
+
+
+def _from_statistics(parts: Parts) -> str:
+    """What of the choice is made from the membrane's statistics, in words."""
+    if parts.window is not None:
+        return f"window={parts.window!r}"
+    return f"surrogate={parts.surrogate!r}" if parts.surrogate in FROM_STATISTICS else ""
+
+
+def _one_threshold(parts: Parts) -> str:
+    if parts.neuron not in TWO_THRESHOLDS:
+        return ""
+    if parts.surrogate not in (None, "rectangle") or parts.window is not None:
+        asked = f"window={parts.window!r}" if parts.window else f"surrogate={parts.surrogate!r}"
+        return (
+            f"{asked} has its peak at one threshold, and {parts.neuron!r} has two, at -u_th and "
+            "u_th; leave it out for the neuron's own, or use surrogate='rectangle'"
+        )
+    if parts.loss == "im":
+        return (
+            f"loss='im' draws the mean membrane to one threshold, and {parts.neuron!r} has two, at "
+            "-u_th and u_th, between which its mean belongs; use ce, tet or lts"
+        )
+    return ""
+
+
+def _stationary(parts: Parts) -> str:
+    if parts.window != "stationary" or parts.neuron not in LEARNED:
+        return ""
+    return (
+        f"window='stationary' comes from a density that is solved once, and the constants of "
+        f"{parts.neuron!r} change with every step; use window='mean' or 'threshold'"
+    )
+
+
+def _normalised_membrane(parts: Parts) -> str:
+    if parts.loss != "im" or parts.norm != "mpbn":
+        return ""
+    return (
+        "loss='im' draws the mean membrane to the threshold, and norm='mpbn' normalises the "
+        "membrane before it meets the threshold: its own bias sets that mean; use another of the "
+        "two"
+    )
+
+
+def _fused(parts: Parts) -> str:
+    if parts.backend in ("auto", "reference"):
+        return ""
+    chosen = [
+        (f"neuron={parts.neuron!r}", NEURONS.get(parts.neuron)),
+        (f"surrogate={parts.surrogate!r}", SURROGATES.get(parts.surrogate or "")),
+        (f"norm={parts.norm!r}", NORMS.get(parts.norm or "")),
+    ]
+    for asked, kind in chosen:
+        if kind is not None and kind.only_reference:
+            return (
+                f"{asked} runs on the reference only, not on backend={parts.backend!r}: "
+                f"{kind.only_reference}; use backend='auto'"
+            )
+    return ""
+
+
+def _heads(parts: Parts) -> str:
+    if parts.aid not in ("sml", "shortcuts") or parts.stages:
+        return ""
+    return (
+        f"aid={parts.aid!r} puts heads after a network's stages, and this network has none; use "
+        "one with convolutions from `quadspike models`, or aid='imp'"
+    )
+
+
+_RULES = (_one_threshold, _statistics, _stationary, _normalised_membrane, _fused, _heads)
