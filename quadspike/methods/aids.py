@@ -84,7 +84,9 @@ METHODS = (
             "ones lead. The learned start is a constant at inference; it fixes the size of the "
             "images."
         ),
-        equation=("u(0) learned, one number a neuron, drawn from U(-0.2, 0.2);   L = CE(O(T), y)"),
+        equation=(
+            "u(0) learned, one number a neuron, drawn from u_th U(-0.2, 0.2);   L = CE(O(T), y)"
+        ),
         source=Source(
             "Shen, Zheng, Wang, Pan",
             "Rethinking the membrane dynamics and optimization objectives of spiking neural "

@@ -86,6 +86,7 @@ class Method:
             "neuron": self.neuron,
             "norm": self.norm,
             "surrogate": self.surrogate,
+            "window": None,
             "loss": self.loss,
             "detach_reset": self.detach_reset,
             **({} if self.aid is None else {"aid": self.aid}),
