@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from torch import nn
 
-from quadspike.analysis.energy.counts import synaptic_operations
+from quadspike.analysis.energy.counts import Traffic, synaptic_operations
 from quadspike.analysis.energy.paper import agrees, compare_with_paper, implied_rate, paper_table
 from quadspike.analysis.energy.report import EnergyCosts, EnergyReport, energy
 from quadspike.analysis.energy.table import paper_tables, report_table
@@ -315,6 +315,18 @@ def test_average_pooling_makes_graded_inputs():
     assert deep.rate == pytest.approx(pooled.mean().item())
     assert deep.exact_ops == brute_force_conv(network.deep, (pooled != 0).float()) / 2
     assert deep.exact_energy_pj == pytest.approx(deep.exact_ops * 4.6)
+
+
+def test_spikes_of_one_height_count_as_spikes():
+    synapse = nn.Linear(4, 3)
+    spikes = torch.tensor([[0.0, 1.0, -1.0, 1.0]])
+    plain, scaled, mixed = Traffic(), Traffic(), Traffic()
+    plain.add(synapse, spikes, real=False)
+    scaled.add(synapse, 0.7 * spikes, real=False)
+    mixed.add(synapse, spikes * torch.tensor([1.0, 0.7, 0.7, 0.3]), real=False)
+    assert scaled == plain
+    assert (scaled.accumulates, scaled.rate, scaled.graded) == (9.0, 0.75, False)
+    assert mixed.graded
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import io
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
 from quadspike.analysis.figures.gallery import FORMATS
 from quadspike.analysis.figures.style import BLUE, GREEN, GREY, INK, RED, new_figure, styled
@@ -63,6 +64,9 @@ def accuracy_against_energy(comparison: Comparison) -> Figure:
     energies = [point.x for point in points]
     if max(energies) > _WIDE * min(energies) > 0:
         ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        ax.xaxis.set_minor_locator(NullLocator())
     ax.margins(0.14)
     ax.grid(color="#e6e6e6", linewidth=0.5)
     figure.legend(loc="outside lower center", ncols=len(_LOOKS), title="what the method changes")

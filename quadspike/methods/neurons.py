@@ -207,8 +207,8 @@ METHODS = (
         neuron="ternary-trained",
         spikes="-alpha, 0, alpha",
         energy_note=(
-            "spikes of any height: billed as measured, with alpha not yet folded into the next "
-            "weights, so accumulates appear as multiply-accumulates"
+            "spikes of both signs count, each as one accumulate: alpha folds into the weights that "
+            "read them; sums of spikes of different heights are billed as multiply-accumulates"
         ),
     ),
 )

@@ -74,6 +74,7 @@ class Traffic:
         return self.magnitude / self.elements
 
     def add(self, synapse: Synapse, x: Tensor, real: bool) -> None:
+        x = x if real else _of_height_one(x)
         # A real-valued input is computed densely: zeros are multiplied like any number.
         active = torch.ones_like(x) if real else x.ne(0).to(x.dtype)
         self.elements += x.numel()
@@ -90,6 +91,14 @@ class Measurement:
 
     samples: int = 0
     traffic: dict[str, Traffic] = field(default_factory=dict)
+
+
+def _of_height_one(x: Tensor) -> Tensor:
+    """Spikes of one height, not a whole number, as whole ones: it folds into the weights."""
+    height = x.abs().amax()
+    if torch.equal(height, height.round()) or not ((x == 0) | (x.abs() == height)).all():
+        return x
+    return x.sign()
 
 
 def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
