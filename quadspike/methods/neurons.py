@@ -160,7 +160,7 @@ METHODS = (
         differs="A reconstruction from the summary alone, without the authors' loss.",
         status="reconstruction",
         neuron="im-lif",
-        energy_note="the attention and the memory of the current are not billed",
+        energy_note="the attention's own arithmetic is not billed",
         figures=(Figure("cifar10", 3, 95.29), Figure("cifar100", 3, 77.21)),
     ),
     Method(

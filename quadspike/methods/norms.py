@@ -128,6 +128,7 @@ METHODS = (
         ),
         equation=(
             "u(t) = beta u(t-1) (1 - o(t-1)) + I(t),   v(t) = BN(u(t)),   o(t) = [v(t) >= u_th]\n"
+            "I(t) behind plain batch normalisation;   BN with the statistics of step t\n"
             "folded: u >= (u_th - xi) sqrt(Var + eps) / gamma + E for gamma > 0, "
             "<= for gamma < 0"
         ),
