@@ -12,6 +12,7 @@ from tyro.conf import FlagCreatePairsOff
 
 from quadspike.cli import data
 from quadspike.cli.bench import bench
+from quadspike.cli.compare import compare
 from quadspike.cli.energy import energy
 from quadspike.cli.evaluate import evaluate
 from quadspike.cli.figures import figures
@@ -26,6 +27,7 @@ Commands = dict[str, Callable[..., None]]
 COMMANDS: Commands = {
     "quickstart": quickstart,
     "recipes": recipes,
+    "compare": compare,
     "evaluate": evaluate,
     "report": report,
     "bench": bench,

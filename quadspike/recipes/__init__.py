@@ -8,7 +8,7 @@ from quadspike.recipes.cifar import (
     cifar100_resnet19_short,
 )
 from quadspike.recipes.cifar10dvs import cifar10dvs_resnet19, cifar10dvs_vggsnn
-from quadspike.recipes.digits import digits_cnn, digits_events_cnn, digits_mlp
+from quadspike.recipes.digits import digits_cnn, digits_cnn_short, digits_events_cnn, digits_mlp
 from quadspike.recipes.imagenet import imagenet_resnet34
 from quadspike.recipes.registry import RECIPES, Entry, create_recipe, paper_figure
 
@@ -24,6 +24,7 @@ __all__ = [
     "cifar100_resnet19_short",
     "create_recipe",
     "digits_cnn",
+    "digits_cnn_short",
     "digits_events_cnn",
     "digits_mlp",
     "imagenet_resnet34",

@@ -88,7 +88,8 @@ RECIPES: dict[str, Entry] = {
         "CIFAR-10 in a small network, for a small GPU", cifar.cifar10_resnet8_short
     ),
     "digits-cnn": Entry("the packaged digits, half a minute on a CPU", digits.digits_cnn),
-    "digits-mlp": Entry("the same without convolutions: seconds", digits.digits_mlp),
+    "digits-cnn-short": Entry("the same in seconds, to compare methods", digits.digits_cnn_short),
+    "digits-mlp": Entry("the digits without convolutions: seconds", digits.digits_mlp),
     "digits-events-cnn": Entry(
         "the digits before a simulated event camera", digits.digits_events_cnn
     ),

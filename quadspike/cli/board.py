@@ -1,0 +1,93 @@
+"""What a comparison looks like while it runs: a bar for all of it, one for the run under way."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+
+from quadspike.cli.display import duration
+from quadspike.comparison import Job, Outcome, Watcher
+from quadspike.training.finish import Result
+from quadspike.training.observer import Beginning, Moment
+from quadspike.training.stop import describe
+
+
+class Board(Watcher):
+    """Two bars on a terminal; everywhere a line when a run has come to its end."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[text]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self.whole = self.progress.add_task("", text="")
+        self.here = self.progress.add_task("", text="")
+        self.progress.start()
+        self.name, self.number, self.total = "", 0, 0
+        self.steps, self.per_epoch, self.epochs = 0, 0, 0
+        self.made, self.started = 0.0, time.monotonic()
+
+    def start(self, job: Job, number: int, total: int) -> None:
+        self.name, self.number, self.total = f"{job.method.key} seed {job.seed}", number, total
+        self.steps = 0
+
+    def begin(self, what: Beginning) -> None:
+        self.per_epoch, self.epochs = what.steps_per_epoch, what.recipe.epochs
+        self.steps = self.per_epoch * self.epochs
+        if what.done:
+            self._say(f"{self.name}: going on after step {what.done:,}")
+
+    def moment(self, now: Moment) -> None:
+        share = now.total_step / self.steps
+        spent = time.monotonic() - self.started
+        runs = self.made + share
+        left = spent / runs * (self.total - self.number + 1 - share)
+        self.progress.update(
+            self.whole,
+            description=f"run {self.number}/{self.total}",
+            total=self.total,
+            completed=self.number - 1 + share,
+            text=f"about {duration(left)} left",
+        )
+        memory = "" if now.memory_gib is None else f"  {now.memory_gib:.1f} GiB"
+        self.progress.update(
+            self.here,
+            description=f"{self.name} epoch {now.epoch}/{self.epochs}",
+            total=self.steps,
+            completed=now.total_step,
+            text=f"loss {now.loss:.4f}  train {now.accuracy:6.2%}{memory}",
+        )
+
+    def warn(self, text: str) -> None:
+        self._say(f"[yellow]warning[/] {self.name}: {escape(text)}")
+
+    def end(self, result: Result) -> None:
+        self.made += 1
+        if result.exit_code:
+            self._say(
+                f"{self.name}: stopped because {describe(result.exit_code)}; everything is "
+                "saved: the same command goes on"
+            )
+
+    def done(self, outcome: Outcome) -> None:
+        place = f"{self.number:>{len(str(self.total))}}/{self.total} {self.name}"
+        if outcome.failure:
+            self._say(f"{place}: [red]failed[/]: {escape(outcome.failure)}")
+        elif outcome.accuracy is not None and outcome.seconds is not None:
+            when = f"in {duration(outcome.seconds)}" if self.steps else "already finished"
+            self._say(f"{place}: test accuracy {outcome.accuracy:.2%}, {when}")
+
+    def close(self) -> None:
+        """Take the bars away."""
+        self.progress.stop()
+
+    def _say(self, text: str) -> None:
+        self.progress.console.print(text, highlight=False, soft_wrap=True)

@@ -1,0 +1,163 @@
+"""`quadspike compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from rich.console import Console
+from rich.table import Table
+from tyro.conf import Positional, arg
+
+if TYPE_CHECKING:
+    from quadspike.comparison.grid import Grid
+    from quadspike.training import Recipe
+
+
+def compare(
+    recipe: Positional[Annotated[str, arg(metavar="RECIPE")]] = "digits-cnn-short",
+    methods: Annotated[tuple[str, ...], arg(metavar="METHOD")] = (),
+    epochs: Annotated[int | None, arg(metavar="INT")] = None,
+    timesteps: Annotated[int | None, arg(metavar="INT")] = None,
+    seeds: int = 1,
+    out: Annotated[Path | None, arg(metavar="PATH")] = None,
+    device: str = "auto",
+    data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+    list_: Annotated[bool, arg(name="list")] = False,
+    dry_run: bool = False,
+) -> None:
+    """Train methods of the literature under one recipe and put them into one table.
+
+    Every method gets the same network, data, epochs and seeds; what it changes is in
+    docs/methods.md. Without anything said, all methods on the packaged digits, on a CPU, in
+    minutes:
+
+      quadspike compare
+
+      quadspike compare --methods qif stbp-tdbn tet plif --seeds 3
+
+      quadspike compare cifar10-resnet19 --epochs 2 --out runs/cifar10-methods
+
+      quadspike compare cifar10-resnet19 --epochs 2 --dry-run
+
+    Runs lie in OUT/METHOD/seed-N, the table (Markdown, CSV, LaTeX), the record and a picture in
+    OUT. The same command again goes on where it was stopped. A method that fails is noted with
+    its reason; to try it again delete OUT/METHOD/seed-N.json.
+
+    Args:
+        recipe: What all methods have in common (see `quadspike recipes`).
+        methods: Which methods (see --list); all without it.
+        epochs: Epochs of every run; the recipe's own otherwise.
+        timesteps: Steps of every run; the recipe's own otherwise.
+        seeds: Runs of each method, each with another seed.
+        out: Where everything goes; runs/compare-RECIPE otherwise.
+        device: auto, cpu, cuda or cuda:N.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        list_: Name every method with one line, and do nothing.
+        dry_run: Say what it would take, and train nothing.
+    """
+    from quadspike.comparison import choose_methods
+    from quadspike.comparison import compare as run
+    from quadspike.comparison.grid import grid
+    from quadspike.errors import check_count
+    from quadspike.recipes import create_recipe
+
+    console = Console()
+    if list_:
+        console.print(_list())
+        return
+    asked = {"epochs": epochs, "timesteps": timesteps}
+    common = create_recipe(recipe, **{k: v for k, v in asked.items() if v is not None})
+    chosen = choose_methods(methods)
+    check_count("seeds", seeds)
+    if dry_run:
+        _dry_run(console, common, [method.key for method in chosen], seeds, device)
+        return
+    from quadspike.cli.board import Board
+
+    folder = out or Path("runs") / f"compare-{recipe}"
+    board = Board(console)
+    try:
+        found = run(
+            common,
+            [method.key for method in chosen],
+            seeds=seeds,
+            out=folder,
+            device=device,
+            data_root=data_root,
+            watcher=board,
+        )
+    finally:
+        board.close()
+    console.print()
+    _show(console, grid(found))
+    files = "table.md, table.csv, table.tex, accuracy_energy.png and comparison.json"
+    console.print(
+        f"\n{files} are in {folder}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    if found.exit_code:
+        raise SystemExit(found.exit_code)
+
+
+def _list() -> Table:
+    from quadspike.methods import METHODS
+
+    table = Table(box=None, header_style="bold")
+    table.add_column("method", no_wrap=True)
+    table.add_column("changes", no_wrap=True)
+    table.add_column("what it is")
+    for method in METHODS.values():
+        reconstructed = " (a reconstruction)" if method.status == "reconstruction" else ""
+        table.add_row(method.key, method.kind, f"{method.title}: {method.line}{reconstructed}")
+    return table
+
+
+def _show(console: Console, shown: Grid) -> None:
+    table = Table(box=None, header_style="bold", title=shown.title, title_justify="left")
+    for number, heading in enumerate(shown.headings):
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
+    for row in shown.rows:
+        table.add_row(*row)
+    wide = console if console.is_terminal else Console(width=max(console.width, 160))
+    wide.print(table, markup=False)
+    for remark in (*shown.remarks, *(f"({mark}) {text}" for mark, text in shown.notes)):
+        wide.print(remark, highlight=False, markup=False, soft_wrap=True)
+
+
+def _dry_run(console: Console, common: Recipe, methods: list[str], seeds: int, device: str) -> None:
+    from quadspike.cli.display import duration
+    from quadspike.comparison import choose_methods, plan
+    from quadspike.errors import QuadspikeError
+    from quadspike.training.distributed import Workers, choose_device
+    from quadspike.training.plan import estimate
+    from quadspike.training.record import device_name
+
+    place = choose_device(device, Workers())
+    table = Table(box=None, header_style="bold")
+    for heading in ("method", "parameters", "steps", "time", "memory"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    total = 0.0
+    for job in plan(common, choose_methods(methods), 1, Path()):
+        try:
+            found = estimate(job.recipe, place, Workers())
+        except QuadspikeError as error:
+            table.add_row(job.method.key, f"refused: {error}")
+            continue
+        total += seeds * found.seconds
+        table.add_row(
+            job.method.key,
+            f"{found.parameters:,}",
+            f"{seeds * found.steps:,}",
+            duration(seeds * found.seconds),
+            f"{found.memory_gib:.2f} GiB",
+        )
+    console.print(table)
+    console.print(
+        f"\nabout {duration(total)} of steps in all on {device_name(place)}, timed on random "
+        "samples; evaluation comes on top",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,160 @@
+"""A comparison as text: headings, cells and the notes they refer to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from quadspike.analysis.energy.report import FLAGS
+from quadspike.comparison.rows import Comparison, Row
+from quadspike.methods import DATASETS
+from quadspike.methods.page import percent
+
+NONE = "-"
+_UNITS = {"mJ": 1.0, "µJ": 1e3, "nJ": 1e6}
+
+
+@dataclass
+class Notes:
+    """Remarks, each with a letter; the same remark has one."""
+
+    texts: list[str] = field(default_factory=list)
+
+    def mark(self, text: str, *remarks: str) -> str:
+        """`text` with the letters of its remarks."""
+        for remark in remarks:
+            if remark not in self.texts:
+                self.texts.append(remark)
+        letters = [letter(self.texts.index(remark)) for remark in remarks]
+        return f"{text} ({', '.join(letters)})" if letters else text
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Headings, a row of cells a method, notes by letter, and what concerns all of it."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[tuple[str, str], ...]
+    remarks: tuple[str, ...]
+
+
+def letter(index: int) -> str:
+    """a, b, ..., z, aa, ab, ...
+
+    >>> letter(0), letter(25), letter(26)
+    ('a', 'z', 'aa')
+    """
+    before, last = divmod(index, 26)
+    return (letter(before - 1) if before else "") + chr(ord("a") + last)
+
+
+def energy_unit(comparison: Comparison) -> tuple[str, float]:
+    """The largest unit in which the largest energy is at least 1, and how many make a mJ."""
+    largest = max((row.energy_mj or 0.0 for row in comparison.rows), default=0.0)
+    fitting = [(unit, many) for unit, many in _UNITS.items() if largest * many >= 1]
+    return fitting[0] if fitting else ("nJ", _UNITS["nJ"])
+
+
+def grid(comparison: Comparison) -> Grid:
+    """Everything a table shows, whatever it is written in."""
+    notes = Notes()
+    unit, many = energy_unit(comparison)
+    billed = [row.energy_flags for row in comparison.rows if row.energy_mj is not None]
+    common = frozenset.intersection(*billed) if billed else frozenset()
+    with_memory = any(row.memory_gib is not None for row in comparison.rows)
+    headings = [
+        "method",
+        "accuracy, %",
+        "ms a step",
+        *["GiB"] * with_memory,
+        "firing rate",
+        f"energy, {unit}",
+        "parameters",
+        "spikes",
+        "the paper, %",
+        "like for like",
+    ]
+    rows = []
+    for row in comparison.rows:
+        flags = [FLAGS[flag] for flag in sorted(row.energy_flags - common)]
+        own = [row.method.energy_note] if row.method.energy_note else []
+        energy = None if row.energy_mj is None else many * row.energy_mj
+        rows.append(
+            (
+                row.method.name,
+                _accuracy(row, comparison, notes),
+                _number(row.step_ms, ".1f"),
+                *[_number(row.memory_gib, ".2f")] * with_memory,
+                _number(row.firing_rate, ".3f"),
+                _marked(_number(energy, "#.4g"), [*own, *flags], notes),
+                _number(row.parameters, ",.0f"),
+                row.method.spikes,
+                *_paper(row, notes),
+            )
+        )
+    lettered = tuple((letter(i), text) for i, text in enumerate(notes.texts))
+    return Grid(
+        _title(comparison), tuple(headings), tuple(rows), lettered, _remarks(comparison, common)
+    )
+
+
+def _accuracy(row: Row, comparison: Comparison, notes: Notes) -> str:
+    if row.accuracy is None:
+        return notes.mark("failed", *row.failures) if row.failures else NONE
+    text = percent(row.accuracy, row.spread)
+    if row.runs < comparison.seeds:
+        text = f"{text}, {row.runs} of {comparison.seeds} seeds"
+    return notes.mark(text, *row.failures)
+
+
+def _paper(row: Row, notes: Notes) -> tuple[str, str]:
+    if row.cell is None:
+        return NONE, NONE
+    figure = row.cell.figure
+    printed = percent(figure.accuracy, figure.spread)
+    return (
+        f"{printed} ({DATASETS[figure.dataset]}, T = {figure.timesteps})",
+        notes.mark(row.cell.verdict, *row.cell.reasons),
+    )
+
+
+def _marked(text: str, remarks: list[str], notes: Notes) -> str:
+    return text if text == NONE else notes.mark(text, *remarks)
+
+
+def _number(value: float | None, spec: str) -> str:
+    return NONE if value is None else f"{value:{spec}}"
+
+
+def _title(comparison: Comparison) -> str:
+    recipe, seeds = comparison.recipe, comparison.seeds
+    return (
+        f"{recipe.name}: {recipe.model} on {recipe.dataset}, T = {recipe.timesteps}, "
+        f"{_count(recipe.epochs, 'epoch')} and {_count(seeds, 'seed')} a method"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number > 1)}"
+
+
+def _remarks(comparison: Comparison, common: frozenset[str]) -> tuple[str, ...]:
+    """What to know before reading a single cell."""
+    spread = (
+        "One seed a method: differences of a few tenths may be chance."
+        if comparison.seeds == 1
+        else "± is the sample standard deviation over seeds."
+    )
+    found = comparison.environment
+    made = f"{found['device']}, torch {found['torch']}, quadspike {found['quadspike']}"
+    commit = "" if not found.get("commit") else f" at {found['commit'][:10]}"
+    flags = [f"At least one layer of every network: {FLAGS[flag]}." for flag in sorted(common)]
+    return (
+        "Accuracy on the test set after the last epoch. " + spread,
+        "ms a step: the median while training, batch and augmentation included. Parameters: those "
+        "left at inference. Firing rate and energy: of one inference at 45 nm, measured on 128 "
+        "test samples; spikes of both signs count.",
+        *flags,
+        f"Made on {made}{commit}.",
+    )

@@ -1,0 +1,75 @@
+"""Accuracy against energy, a labelled point a method."""
+
+from __future__ import annotations
+
+import io
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
+
+from quadspike.analysis.figures.gallery import FORMATS
+from quadspike.analysis.figures.style import BLUE, GREEN, GREY, INK, RED, new_figure, styled
+from quadspike.comparison.grid import energy_unit
+from quadspike.comparison.labels import Point, place_labels
+from quadspike.comparison.rows import Comparison
+
+_LOOKS = {
+    "neuron": ("o", RED),
+    "norm": ("s", BLUE),
+    "surrogate": ("^", GREEN),
+    "loss": ("D", "#8a5fa8"),
+    "aid": ("v", INK),
+}
+_WIDE = 8.0
+"""From this ratio of the largest to the smallest energy on, the axis is logarithmic."""
+
+
+@styled
+def picture_files(comparison: Comparison) -> dict[str, bytes]:
+    """The picture by the ending of its file."""
+    figure = accuracy_against_energy(comparison)
+    figure.set_layout_engine("none")  # laid out once, and labelled after that
+    files = {}
+    for ending in ("png", "svg"):
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=ending, metadata=FORMATS[ending], dpi=200)
+        files[ending] = drawn.getvalue()
+    return files
+
+
+@styled
+def accuracy_against_energy(comparison: Comparison) -> Figure:
+    """Up and to the left is better; a bar is the spread over seeds."""
+    figure = new_figure(height=4.4)
+    FigureCanvasAgg(figure)
+    ax = figure.subplots()
+    unit, many = energy_unit(comparison)
+    ax.set_xlabel(f"energy of one inference, {unit}")
+    ax.set_ylabel("test accuracy, %")
+    points = [
+        Point(row.method.title, row.method.kind, many * row.energy_mj, row.accuracy, row.spread)
+        for row in comparison.rows
+        if row.accuracy is not None and row.energy_mj is not None
+    ]
+    if not points:
+        return figure
+    for kind, (marker, color) in _LOOKS.items():
+        mine = [point for point in points if point.kind == kind]
+        if mine:
+            x, y = [point.x for point in mine], [point.y for point in mine]
+            bars = [point.spread or 0.0 for point in mine]
+            ax.errorbar(x, y, bars, fmt="none", elinewidth=0.7, ecolor=GREY, zorder=2)
+            ax.plot(x, y, marker, color=color, label=kind, zorder=3)
+    energies = [point.x for point in points]
+    if max(energies) > _WIDE * min(energies) > 0:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        ax.xaxis.set_minor_locator(NullLocator())
+    ax.margins(0.14)
+    ax.grid(color="#e6e6e6", linewidth=0.5)
+    figure.legend(loc="outside lower center", ncols=len(_LOOKS), title="what the method changes")
+    figure.draw_without_rendering()
+    place_labels(ax, points)
+    return figure

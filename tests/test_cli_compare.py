@@ -1,0 +1,143 @@
+"""`quadspike compare`, end to end on the digits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import signal
+import time
+
+import pytest
+from rich.console import Console
+
+from quadspike.cli.board import Board
+from quadspike.comparison import compare
+from quadspike.methods import METHODS
+from quadspike.recipes import create_recipe
+from tests.conftest import run_cli
+from tests.kill_driver import Accident, Driver
+
+THREE = ("compare", "--methods", "qif", "stbp-tdbn", "tet", "--epochs", "1", "--device", "cpu")
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def table(folder):
+    with (folder / "table.csv").open(encoding="utf-8") as file:
+        return {row["method"]: row for row in csv.DictReader(file)}
+
+
+def test_three_methods_in_one_table(tmp_path, capsys):
+    out = tmp_path / "c"
+    assert run_cli(*THREE, "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    for part in ("1/3 qif seed 0: test accuracy", "STBP-tdBN", "no (a)", str(out)):
+        assert part in shown
+    rows = table(out)
+    assert list(rows) == ["qif", "stbp-tdbn", "tet"]
+    for row in rows.values():
+        assert float(row["accuracy_percent"]) > 60
+        assert 0 < float(row["firing_rate"]) < 1
+        assert float(row["energy_mj"]) > 0
+        assert int(row["parameters"]) == 94_186
+        assert row["memory_gib"] == ""
+    assert run_cli(*THREE, "--out", str(out)) == 0
+    assert capsys.readouterr().out.count("already finished") == 3
+
+
+def test_every_method_is_listed_with_one_line(capsys):
+    assert run_cli("compare", "--list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    for key, method in METHODS.items():
+        assert sum(line.split()[:1] == [key] for line in lines) == 1
+        assert any(method.line in line for line in lines)
+    assert len(lines) == 1 + len(METHODS)
+
+
+def test_a_dry_run_estimates_and_leaves_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_cli(*THREE, "--seeds", "2", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert "94,186" in shown
+    assert "44" in shown  # two seeds of 22 steps
+    assert "of steps in all" in shown
+    assert not list(tmp_path.iterdir())
+
+
+def test_help_teaches(capsys):
+    assert run_cli("compare", "--help") == 0
+    shown = capsys.readouterr().out
+    for part in ("--methods", "--list", "--dry-run", "quadspike compare cifar10-resnet19"):
+        assert part in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("compare", "digits-cn"), "did you mean 'digits-cnn'"),
+        (("compare", "--methods", "qiff"), "did you mean 'qif'"),
+        (("compare", "--seeds", "0"), "seeds must be a whole number >= 1"),
+        (("compare", "--epochs", "0"), "epochs must be a whole number >= 1"),
+        ((*THREE, "--device", "cuda:63"), "no device 'cuda:63'"),
+    ],
+)
+def test_mistakes_end_with_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    assert run_cli(*arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("quadspike: ")
+    assert said in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_recipe_in_the_same_folder_is_refused(tmp_path, capsys):
+    out = ("--out", str(tmp_path / "c"), "--device", "cpu")
+    assert run_cli("compare", "digits-mlp", "--methods", "tet", "--epochs", "1", *out) == 0
+    assert run_cli("compare", "digits-mlp", "--methods", "tet", "--epochs", "2", *out) == 2
+    assert "epochs 1 -> 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_it_and_the_same_command_goes_on(tmp_path, number):
+    command = ("compare", "digits-mlp", *THREE[1:], "--out", str(tmp_path / "c"))
+    driver = Driver()
+    try:
+        stopped = driver.run(*command, accident=Accident("step", 30, signal=number))
+        assert stopped.code == 128 + number, stopped.text
+        assert "the same command goes on" in stopped.text
+        again = driver.run(*command)
+    finally:
+        driver.close()
+    assert again.code == 0, again.text
+    assert again.text.count("already finished") == 1
+    assert "stbp-tdbn seed 0: going on after step 8" in again.text
+    assert all(row["runs"] == "1" for row in table(tmp_path / "c").values())
+
+
+def test_a_terminal_gets_bars(tmp_path):
+    screen = io.StringIO()
+    board = Board(Console(file=screen, force_terminal=True, width=140))
+    recipe = create_recipe("digits-mlp", epochs=1, batch_size=256)
+    compare(recipe, ["tet"], out=tmp_path / "c", device="cpu", watcher=board)
+    board.close()
+    for part in ("run 1/1", "tet seed 0 epoch 1/1", "loss", "left", "test accuracy"):
+        assert part in screen.getvalue()
+
+
+@pytest.mark.slow
+def test_all_methods_on_the_digits_in_ten_minutes(tmp_path):
+    start = time.monotonic()
+    assert run_cli("compare", "--device", "cpu", "--out", str(tmp_path / "c")) == 0
+    rows = table(tmp_path / "c")
+    assert list(rows) == list(METHODS)
+    assert {key: row["failures"] for key, row in rows.items() if row["failures"]} == {}
+    for key, row in rows.items():
+        assert float(row["accuracy_percent"]) >= 90, key
+        assert float(row["step_ms"]) > 0
+        assert float(row["energy_mj"]) > 0
+    assert json.loads((tmp_path / "c" / "comparison.json").read_text())["seeds"] == 1
+    assert time.monotonic() - start < 600

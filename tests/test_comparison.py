@@ -1,0 +1,183 @@
+"""Comparisons: runs that go on, failures that are noted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from quadspike import QuadspikeError
+from quadspike.comparison import Outcome, Watcher, compare, run
+from quadspike.comparison.pace import Pace
+from quadspike.methods import METHODS
+from quadspike.recipes import create_recipe
+from quadspike.training.observer import Moment
+from quadspike.training.recipe import Recipe
+
+TINY = Recipe(
+    "tiny", "digits", "mlp", epochs=1, batch_size=256, optimizer="adam", lr=0.01, timesteps=2
+)
+
+
+class Count(Watcher):
+    """Counts how often each run is started, and steps made."""
+
+    def __init__(self):
+        self.steps, self.outcomes = Counter(), []
+
+    def start(self, job, number, total):
+        self.name = f"{job.method.key}-{job.seed}"
+
+    def moment(self, now):
+        self.steps[self.name] += 1
+
+    def done(self, outcome):
+        self.outcomes.append(outcome)
+
+
+def test_runs_lie_where_they_should_and_the_table_is_theirs(tmp_path):
+    found = compare(TINY, ["stbp-tdbn", "tet"], out=tmp_path / "c", seeds=2, device="cpu")
+    assert found.exit_code == 0
+    for key in ("stbp-tdbn", "tet"):
+        accuracies = []
+        for seed in (0, 1):
+            record = json.loads((tmp_path / "c" / key / f"seed-{seed}" / "record.json").read_text())
+            assert record["recipe"]["seed"] == seed
+            assert record["recipe"]["loss"] == METHODS[key].loss
+            accuracies.append(100 * record["summary"]["test_accuracy"])
+        row = next(row for row in found.rows if row.method.key == key)
+        assert row.accuracy == pytest.approx(sum(accuracies) / 2)
+        assert row.spread == pytest.approx(abs(accuracies[0] - accuracies[1]) / 2**0.5)
+        assert row.parameters == record["parameters"]
+        assert row.step_ms > 0
+        assert row.memory_gib is None
+    names = {path.name for path in (tmp_path / "c").iterdir() if path.is_file()}
+    tables = {"table.md", "table.csv", "table.tex"}
+    pictures = {"accuracy_energy.png", "accuracy_energy.svg"}
+    assert names - {".lock"} == {"comparison.json", "recipe.json", *tables, *pictures}
+    kept = json.loads((tmp_path / "c" / "comparison.json").read_text())
+    assert kept["rows"][0]["method"] == "stbp-tdbn"
+    assert len(kept["outcomes"]) == 4
+
+
+def test_what_is_finished_is_not_run_again_and_what_is_new_is(tmp_path):
+    first = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+    watcher = Count()
+    second = compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
+    assert watcher.steps.keys() == {"stbp-tdbn-0"}
+    assert second.rows[0] == first.rows[0]
+
+
+def test_a_stopped_comparison_goes_on_to_the_same_weights(tmp_path, monkeypatch):
+    long = TINY.but(epochs=2)
+    compare(long, ["stbp-tdbn", "tet"], out=tmp_path / "whole", device="cpu")
+
+    class Interrupt(Count):
+        def moment(self, now):
+            super().moment(now)
+            if now.total_step == 3:
+                monkeypatch.setattr("quadspike.training.stop.Stop.code", 143)
+
+    stopped = compare(
+        long, ["stbp-tdbn", "tet"], out=tmp_path / "c", device="cpu", watcher=Interrupt()
+    )
+    monkeypatch.undo()
+    assert stopped.exit_code == 143
+    assert stopped.outcomes == ()
+    assert "STBP-tdBN | -" in (tmp_path / "c" / "table.md").read_text()
+    watcher = Count()
+    again = compare(long, ["stbp-tdbn", "tet"], out=tmp_path / "c", device="cpu", watcher=watcher)
+    assert again.exit_code == 0
+    assert watcher.steps["stbp-tdbn-0"] == watcher.steps["tet-0"] - 4
+    for key in ("stbp-tdbn", "tet"):
+        weights = [tmp_path / f / key / "seed-0" / "last.safetensors" for f in ("whole", "c")]
+        assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+@pytest.mark.parametrize("error", [QuadspikeError("not a finite number"), KeyError("bug")])
+def test_a_failure_is_noted_and_the_rest_go_on(tmp_path, monkeypatch, error):
+    real = run.train
+
+    def train(recipe, **options):
+        if recipe.loss == "tet":
+            raise error
+        return real(recipe, **options)
+
+    monkeypatch.setattr(run, "train", train)
+    found = compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
+    assert found.exit_code == 0
+    failed, good = found.rows
+    assert failed.accuracy is None
+    assert ("finite" in failed.failures[0]) or ("KeyError: 'bug'" in failed.failures[0])
+    assert good.accuracy > 0
+    assert "failed (" in (tmp_path / "c" / "table.md").read_text()
+    monkeypatch.undo()
+    watcher = Count()
+    compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
+    assert not watcher.steps  # kept as failed ...
+    (tmp_path / "c" / "tet" / "seed-0.json").unlink()
+    found = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu", watcher=watcher)
+    assert found.rows[0].accuracy > 0  # ... until someone asks for another try
+
+
+def test_a_run_that_diverges_is_noted(tmp_path):
+    wild = TINY.but(optimizer="sgd", lr=1e30, momentum=0.0)
+    found = compare(wild, ["stbp-tdbn"], out=tmp_path / "c", device="cpu")
+    assert "not a finite number" in found.rows[0].failures[0]
+
+
+def test_another_recipe_is_refused_before_any_work(tmp_path):
+    compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+    before = (tmp_path / "c" / "table.md").read_bytes()
+    with pytest.raises(QuadspikeError, match=r"epochs 1 -> 2.*choose another --out"):
+        compare(TINY.but(epochs=2), ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
+    assert (tmp_path / "c" / "table.md").read_bytes() == before
+    assert not (tmp_path / "c" / "stbp-tdbn").exists()
+
+
+def test_a_method_that_has_changed_is_refused(tmp_path):
+    compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+    path = tmp_path / "c" / "tet" / "seed-0" / "recipe.json"
+    content = json.loads(path.read_text())
+    content["recipe"]["detach_reset"] = True
+    path.write_text(json.dumps(content))
+    with pytest.raises(QuadspikeError, match="detach_reset True -> False"):
+        compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+
+
+def test_data_that_are_missing_fail_the_comparison_and_no_method(tmp_path):
+    recipe = create_recipe("cifar10-resnet8-short", epochs=1)
+    with pytest.raises(QuadspikeError, match="nowhere"):
+        compare(recipe, ["tet"], out=tmp_path / "c", device="cpu", data_root=tmp_path / "nowhere")
+    assert not (tmp_path / "c" / "tet").exists()
+
+
+def test_torchrun_and_strange_files_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "letter.txt").write_text("dear")
+    with pytest.raises(QuadspikeError, match="no run of quadspike"):
+        compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(QuadspikeError, match="without torchrun"):
+        compare(TINY, ["tet"], out=tmp_path / "d", device="cpu")
+
+
+def test_a_damaged_outcome_says_what_to_do(tmp_path):
+    path = tmp_path / "seed-0.json"
+    path.write_text("{}")
+    with pytest.raises(QuadspikeError, match="delete it"):
+        Outcome.read(path)
+    kept = Outcome("tet", 3, accuracy=0.9, energy_flags=("graded",))
+    kept.write(path)
+    assert Outcome.read(path) == kept
+
+
+def test_the_pace_is_that_of_steps_within_an_epoch(monkeypatch):
+    clock = iter([0.0, 1.0, 9.0, 10.0, 12.0])
+    monkeypatch.setattr("quadspike.comparison.pace.time.perf_counter", lambda: next(clock))
+    pace = Pace()
+    assert pace.step_ms is None
+    for epoch, step in ((1, 10), (1, 20), (2, 10), (2, 20), (2, 30)):
+        pace.moment(Moment(epoch, step, 0, 0.0, 0.0, 0.0, 0.0, None))
+    assert pace.step_ms == pytest.approx(100.0)
