@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from torch import nn
 
-from quadspike.analysis.energy.counts import Traffic, synaptic_operations
+from quadspike.analysis.energy.counts import synaptic_operations
 from quadspike.analysis.energy.paper import agrees, compare_with_paper, implied_rate, paper_table
 from quadspike.analysis.energy.report import EnergyCosts, EnergyReport, energy
 from quadspike.analysis.energy.table import paper_tables, report_table

@@ -89,7 +89,7 @@ class Method:
             "window": None,
             "loss": self.loss,
             "detach_reset": self.detach_reset,
-            **({} if self.aid is None else {"aid": self.aid}),
+            "aid": self.aid,
         }
 
     def applied_to(self, recipe: Recipe) -> Recipe:
