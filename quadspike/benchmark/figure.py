@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from quadspike.analysis.figures.style import BLUE, GREY, new_figure, styled
 from quadspike.benchmark.record import Row
@@ -29,6 +30,9 @@ def scaling_figure(rows: list[Row]) -> Figure:
                 ax.set_xscale("log", base=2)
                 ax.set_xticks(x, [str(place) for place in x])
                 ax.set_yscale("log")
+                ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                ax.yaxis.set_minor_formatter(NullFormatter())
         axes[1, column].set_xlabel(label)
     axes[0, 0].legend()
     return figure
