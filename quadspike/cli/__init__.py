@@ -10,7 +10,7 @@ from typing import NoReturn
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
-from quadspike.cli import data
+from quadspike.cli import data, records
 from quadspike.cli.bench import bench
 from quadspike.cli.compare import compare
 from quadspike.cli.energy import energy
@@ -44,6 +44,16 @@ GROUPS: dict[str, tuple[str, Commands]] = {
             "show": data.show,
             "download": data.download,
             "simulate": data.simulate,
+        },
+    ),
+    "records": (
+        "Records: finished runs kept as small text, checked, and made into tables.",
+        {
+            "add": records.add,
+            "verify": records.verify,
+            "table": records.table,
+            "export": records.export,
+            "evaluate": records.evaluate,
         },
     ),
 }
