@@ -189,6 +189,20 @@ def test_weights_may_be_elsewhere_by_then(run, repository):
     assert "record.json" in record_run(run, Repository(repository))
 
 
+def test_first_weights_are_named_by_their_fingerprint_and_not_by_their_place(
+    run, trained, repository
+):
+    start = json.loads((run / "recipe.json").read_text())
+    (run / "recipe.json").write_text(json.dumps({**start, "init_from": str(trained)}))
+    files = record_run(run, Repository(repository))
+    weights = json.loads((trained / "record.json").read_text())["weights"]
+    assert json.loads(files[RECORD])["init_from"] == {"sha256": weights["last.safetensors"]}
+    assert str(trained) not in "".join(files.values())
+    (run / "recipe.json").write_text(json.dumps({**start, "init_from": "nowhere"}))
+    with pytest.raises(QuadspikeError, match="which is not there to be named"):
+        record_run(run, Repository(repository))
+
+
 def test_a_changed_tree_or_another_commit_proves_nothing(run, repository):
     first = git(repository, "rev-parse", "HEAD")
     (repository / "quadspike" / "more.py").write_text("1\n")

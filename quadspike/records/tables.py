@@ -94,9 +94,7 @@ def _order(record: RunRecord) -> tuple[str, str, int, str, str]:
 def _same(record: RunRecord) -> str:
     """Equal for runs that differ in their seed alone; a default changed since is a difference."""
     recipe = {k: v for k, v in record.recipe.as_dict().items() if k != "seed"}
-    neuron, summary = record.content["neuron"], record.summary
-    half = (record.content["export"] or {}).get("dtype")
-    return json.dumps([recipe, neuron, summary["device"], half], sort_keys=True)
+    return json.dumps([recipe, record.content["neuron"], record.summary["device"]], sort_keys=True)
 
 
 def _row(runs: Sequence[RunRecord]) -> list[str]:
