@@ -8,9 +8,6 @@ import torch
 from torch import nn
 
 from quadspike import LIF, QIF, create_neuron
-from quadspike.neurons import NEURONS
-from quadspike.norms import NORMS
-from quadspike.state import State
 from tests.equations import aids, im_lif, norms, qif, surrogates
 from tests.equations import lif as lif_statement
 from tests.equations import qif as qif_statement
@@ -27,7 +24,6 @@ from tests.method_cases import (
     drawn,
     layer,
     learned,
-    need,
     outcome,
     stirred,
 )
@@ -40,7 +36,6 @@ from tests.method_cases import (
 @pytest.mark.parametrize("surrogate", [None, "arctan"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_neuron_is_its_statement(name, surrogate, detach, backend):
-    need(NEURONS, name)
     case = CASES[name]
     spec = {"name": name, "detach_reset": detach}
     soma = layer(backend, neuron=spec | ({"surrogate": surrogate} if surrogate else {}), norm=None)
@@ -58,7 +53,6 @@ def test_a_neuron_is_its_statement(name, surrogate, detach, backend):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_neuron_starts_where_its_paper_does(name):
-    need(NEURONS, name)
     case, neuron = CASES[name], create_neuron(name)
     neuron.fit(CHANNELS, STEPS)
     assert neuron.detach_reset == case.detach_reset
@@ -100,44 +94,45 @@ def test_qif_s_windows(center, backend):
 
 
 @backends
+@pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("norm", [None, "tdbn"])
-def test_im_lif_is_its_reconstruction(norm, backend):
-    need(NEURONS, "im-lif")
-    soma = layer(backend, neuron="im-lif", norm=norm)
+def test_im_lif_is_its_reconstruction(norm, causal, backend):
+    soma = layer(backend, neuron={"name": "im-lif", "causal": causal}, norm=norm)
     stirred(soma)
     values = learned(soma.neuron)
-    (first,) = [name for name, value in values.items() if value.shape[1] == STEPS]
-    (second,) = [name for name in values if name != first]
-    w1, w2 = values[first], values[second]
+    assert {name: value.shape for name, value in values.items()} == {
+        "squeeze": (STEPS, STEPS),
+        "excite": (STEPS, STEPS),
+    }
+    w1, w2 = values["squeeze"], values["excite"]
     x, weights = drawn(5)
     current, before = x, None
     if norm:
         parameters = learned(soma.norm)
         before = norms.Norm(parameters["weight"], parameters["bias"], gain=0.5)
         current = before.forward(x)
-    mixed = im_lif.mix(current, w1, w2)
+    mixed = im_lif.mix(current, w1, w2, causal)
     through = backward(QUARTER_LIF, mixed, weights, surrogates.rectangle(0.5))
-    g_x, g_w1, g_w2 = im_lif.mix_backward(current, w1, w2, through.x)
+    g_x, g_w1, g_w2 = im_lif.mix_backward(current, w1, w2, through.x, causal)
     ours = outcome(soma, x, weights)
     np.testing.assert_allclose(ours.out, forward(QUARTER_LIF, mixed).out, **CLOSE)
-    np.testing.assert_allclose(ours.parameters[f"neuron.{first}"], g_w1, **CLOSE)
-    np.testing.assert_allclose(ours.parameters[f"neuron.{second}"], g_w2, **CLOSE)
+    np.testing.assert_allclose(ours.parameters["neuron.squeeze"], g_w1, **CLOSE)
+    np.testing.assert_allclose(ours.parameters["neuron.excite"], g_w2, **CLOSE)
     np.testing.assert_allclose(ours.x, before.backward(x, g_x)[0] if before else g_x, **CLOSE)
 
 
 @backends
-def test_a_learned_initial_membrane(backend):
+def test_imp_starts_every_sample_from_the_membrane_it_learned(backend):
     soma = layer(backend, neuron={"name": "lif", "surrogate": "arctan"}, norm=None)
     x, weights = drawn(6)
     u0 = np.random.default_rng(7).uniform(-0.2, 0.6, (1, *x.shape[2:]))
-    given = torch.tensor(u0, requires_grad=True)
-    start = given.expand(BATCH, *x.shape[2:])
-    states = {"here": State(start, torch.zeros_like(start), 0)}
-    ours = outcome(soma, x, weights, names={soma: "here"}, states=states)
+    soma.start_from(torch.tensor(u0[0]))
+    ours = outcome(soma, x, weights)
     initial = aids.imp(u0, BATCH)
     expected = backward(QUARTER_LIF, x, weights, surrogates.arctan(), initial=initial)
     assert_same(ours, forward(QUARTER_LIF, x, initial), expected)
-    np.testing.assert_allclose(given.grad.numpy(), aids.imp_backward(expected.initial), **CLOSE)
+    got = ours.parameters["initial_u"][None]
+    np.testing.assert_allclose(got, aids.imp_backward(expected.initial), **CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +149,6 @@ def test_a_learned_initial_membrane(backend):
     ],
 )
 def test_a_learned_qif_is_put_back_into_what_is_allowed(moved, allowed):
-    need(NEURONS, "qif-learned")
     neuron = create_neuron("qif-learned").double()
     with torch.no_grad():
         for name, value in moved.items():
@@ -187,7 +181,6 @@ def normed(name, values):
 @pytest.mark.parametrize("detach", [False, True])
 @pytest.mark.parametrize("name", ["tdbn", "bn", "tebn", "mpbn"])
 def test_a_norm_is_its_statement(name, detach, backend):
-    need(NORMS, name)
     spec = {"name": "lif", "surrogate": "arctan", "detach_reset": detach}
     soma = layer(backend, neuron=spec, norm=name, eta=0.7)
     stirred(soma.norm)
@@ -225,7 +218,6 @@ def assert_running(norm, followed):
 
 @pytest.mark.parametrize("name", ["tebn", "mpbn"])
 def test_a_norm_starts_as_its_paper_s(name):
-    need(NORMS, name)
     values = learned(layer("reference", neuron="lif", norm=name).norm)
     for key, value in values.items():
         assert np.all(value == (0.0 if key.endswith("bias") else 1.0)), key

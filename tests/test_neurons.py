@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, create_neuron
+from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, Soma, create_neuron
 from quadspike.neurons import (
     NEURONS,
 )
@@ -245,6 +245,15 @@ def test_parameters_per_step_end_with_their_last_step():
     _, state = neuron.run(x)
     with pytest.raises(QuadspikeError, match="step 3"):
         neuron.run(x[:1], state)
+
+
+@pytest.mark.parametrize("backend", ["reference", "vectorised"])
+def test_parameters_for_one_step_do_not_serve_more(backend):
+    for soma in (Soma(2, LIF(beta=torch.zeros(1, 2))), Soma(2, "glif", timesteps=1)):
+        soma.backend = backend
+        assert soma(torch.zeros(1, 3, 2)).shape == (1, 3, 2)
+        with pytest.raises(QuadspikeError, match="parameters for 1 steps"):
+            soma(torch.zeros(2, 3, 2))
 
 
 def fitted(name, channels, timesteps):
