@@ -8,6 +8,8 @@ import torch
 from torch import nn
 
 from quadspike import LIF, QIF, create_neuron
+from quadspike.neurons import NEURONS
+from quadspike.norms import NORMS
 from tests.equations import aids, im_lif, norms, qif, surrogates
 from tests.equations import lif as lif_statement
 from tests.equations import qif as qif_statement
@@ -29,6 +31,10 @@ from tests.method_cases import (
 )
 
 # -- neurons -----------------------------------------------------------------------------------
+
+
+def test_every_neuron_has_a_statement():
+    assert {*CASES, "im-lif"} == set(NEURONS)
 
 
 @backends
@@ -79,6 +85,27 @@ def test_learned_numbers_a_layer_a_channel_or_a_step(kind, shape, backend):
     expected = backward(truth, x, weights, surrogates.arctan())
     names = {name: name for name in values}
     assert_same(outcome(soma, x, weights), forward(truth, x), expected, names)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "statement", "numbers"),
+    [
+        (QIF, qif_statement.QIF, {"a": 0.3, "u1": 0.4, "u2": -0.2, "u_th": 0.45, "u_reset": -0.1}),
+        (LIF, lif_statement.LIF, {"beta": 0.6, "u_th": 0.8, "u_reset": 0.1}),
+    ],
+)
+def test_a_neuron_alone_with_fixed_numbers_and_no_channels(kind, statement, numbers, detach, steps):
+    neuron, truth = kind(**numbers, surrogate="triangle", detach_reset=detach), statement(**numbers)
+    rng = np.random.default_rng(3)
+    x, weights = rng.normal(0, 0.6, (2, steps, 200))
+    given = torch.tensor(x, requires_grad=True)
+    out = neuron(given)
+    (out * torch.tensor(weights)).sum().backward()
+    expected = backward(truth, x, weights, surrogates.triangle(), detach)
+    np.testing.assert_array_equal(out.detach().numpy(), forward(truth, x).out)
+    np.testing.assert_allclose(given.grad.numpy(), expected.x, **CLOSE)
 
 
 @backends
@@ -174,12 +201,12 @@ def normed(name, values):
     if name == "mpbn":
         inner = norms.Norm(values["membrane.weight"], values["membrane.bias"], axis=1)
         return norms.Norm(weight, bias), inner
-    return norms.Norm(weight, bias, gain=0.7 * 0.5 if name == "tdbn" else 1.0), None
+    return norms.Norm(weight, bias, gain={"tdbn": 0.7 * 0.5, "bn": 1.0}[name]), None
 
 
 @backends
 @pytest.mark.parametrize("detach", [False, True])
-@pytest.mark.parametrize("name", ["tdbn", "bn", "tebn", "mpbn"])
+@pytest.mark.parametrize("name", NORMS)
 def test_a_norm_is_its_statement(name, detach, backend):
     spec = {"name": "lif", "surrogate": "arctan", "detach_reset": detach}
     soma = layer(backend, neuron=spec, norm=name, eta=0.7)

@@ -36,6 +36,10 @@ OF_LOGITS = {
 }
 
 
+def test_every_loss_has_a_statement():
+    assert {name.split(",")[0] for name in OF_LOGITS} | {"im"} == set(package.LOSSES)
+
+
 def assert_value_and_gradients(loss, expected, *arrays):
     """`loss` of tensors is `expected[0]`, its gradients the rest."""
     given = [torch.tensor(array, requires_grad=True) for array in arrays]

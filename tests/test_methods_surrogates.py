@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from quadspike import LIF
+from quadspike.surrogates import SURROGATES
 from tests.equations import surrogates
 from tests.equations.recursion import backward, forward
 from tests.method_cases import (
@@ -25,9 +26,14 @@ SLOPES = {
     "triangle": ({"width": 0.8}, surrogates.triangle(0.8)),
     "arctan": ({"alpha": 3.0}, surrogates.arctan(3.0)),
     "sigmoid": ({"alpha": 5.0}, surrogates.sigmoid(5.0)),
+    "learned-width": ({}, surrogates.learned_width(0.25, 0.5)),
     "dspike": ({}, surrogates.dspike(3.0, 0.5)),
     "dspike of SML": ({"temperature": 2.5, "half_width": 1.0}, surrogates.dspike(2.5, 1.0)),
 }
+
+
+def test_every_surrogate_has_a_statement():
+    assert {name.split()[0] for name in SLOPES} | {"evolving", "local-zo"} == set(SURROGATES)
 
 
 @backends

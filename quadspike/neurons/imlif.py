@@ -20,8 +20,9 @@ class IMLIF(LIF):
         I_1 = X_1,  I_t = X_t + a_t I_{t-1},  a = sigmoid(excite relu(squeeze s)),
 
     where `s_t` is the mean of X_t over channels and space, one number a sample. `squeeze` and
-    `excite`, `[T, T]`, are learned. With `causal`, a_t sees s_1..s_t alone. At the start
-    s is about 0 behind a normalisation, so that half of the last current is kept.
+    `excite`, `[T, T]`, are learned. With `causal`, a_t sees s_1..s_t alone: it is row t of the
+    formula for an s whose later entries are 0, and no weight is masked. At the start s is about
+    0 behind a normalisation, so that half of the last current is kept.
 
     >>> neuron = IMLIF()
     >>> neuron.fit(channels=3, timesteps=4)
