@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from quadspike.errors import QuadspikeError
+from quadspike.neurons.base import Neuron
 from quadspike.neurons.lif import LIF
 
 
@@ -34,6 +35,8 @@ class IMLIF(LIF):
     macs_per_step = 2
     only_reference = "IM-LIF weighs the currents of a step by the means of the steps before it"
     cannot_stream = "its attention reads the means of all steps so far, which no state holds"
+
+    _two_step_statistics = Neuron._two_step_statistics  # LIF's is of independent currents
 
     squeeze: nn.Parameter | None
     excite: nn.Parameter | None
@@ -90,12 +93,6 @@ class IMLIF(LIF):
         made = super().config()
         learned = [name for name in made["learned"] if name in self.parameter_names()]
         return {**made, "learned": learned, "causal": self.causal}
-
-    def _two_step_statistics(self) -> tuple[Any, Any]:
-        raise QuadspikeError(
-            "no closed form of the membrane's statistics for 'im-lif', whose currents depend on "
-            "each other; use a surrogate that needs none, such as rectangle"
-        )
 
     def _scalar_constants(self) -> Any:
         raise QuadspikeError(
