@@ -42,6 +42,7 @@ FOR_EACH_STEP = {"im-lif", "glif", "tebn"}
 def test_it_trains_is_saved_folds_streams_and_says_what_runs(case, tmp_path):
     network = trained(case)
     says_what_runs(network, case)
+    tell_steps_apart(network)
     images = torch.randn(BATCH, 1, 8, 8, dtype=torch.float64)
     calibrate(network, images)
     frames = torch.randn(STEPS, BATCH, 1, 8, 8, dtype=torch.float64)
@@ -69,6 +70,14 @@ def trained(case) -> Network:
         assert parameter.grad.any(), name
         assert not torch.equal(parameter, before[name]), name
     return trainee.network
+
+
+@torch.no_grad()
+def tell_steps_apart(network):
+    """One update hardly moves what is learned for each step: move it so that a swap shows."""
+    for name, parameter in network.named_parameters():
+        if name.endswith(("conductance_logit", "norm.p")):
+            parameter += torch.rand_like(parameter)
 
 
 def says_what_runs(network, case):
@@ -151,3 +160,9 @@ def test_every_refusal_names_what_was_given_says_why_and_what_to_do():
             assert objection(plain._replace(**{**named, field: getattr(plain, field)})) != reason
         rules |= {rule for rule in composition._RULES if rule(parts) == reason}
     assert rules == set(composition._RULES)
+
+
+def test_the_help_of_recipes_names_every_part():
+    words = set(re.findall(r"[\w-]+", Recipe.__doc__ or ""))
+    for registry in (NEURONS, NORMS, SURROGATES, LOSSES, AIDS):
+        assert set(registry) <= words

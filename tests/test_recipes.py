@@ -3,7 +3,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 from collections import ChainMap
 from typing import get_args
 
@@ -12,14 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadspike import QuadspikeError, composition
-from quadspike.aids import AIDS
 from quadspike.data.geometry import GEOMETRIES, Geometry
-from quadspike.losses import LOSSES
-from quadspike.neurons import NEURONS
-from quadspike.norms import NORMS
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.recipes.registry import OPEN
-from quadspike.surrogates import SURROGATES
 from quadspike.training import recipe as module
 from quadspike.training.network import make_network
 from quadspike.training.recipe import Recipe
@@ -309,9 +303,3 @@ def test_what_is_not_a_recipe_is_not_read_as_one():
         Recipe.from_dict({"name": "mine", "model": "cnn"})
     with pytest.raises(QuadspikeError, match="'learning_rate'"):
         Recipe.from_dict({"name": "m", "dataset": "digits", "model": "cnn", "learning_rate": 1})
-
-
-def test_the_help_names_every_part():
-    help_text = set(re.findall(r"[\w-]+", Recipe.__doc__ or ""))
-    for registry in (NEURONS, NORMS, SURROGATES, LOSSES, AIDS):
-        assert set(registry) <= help_text
