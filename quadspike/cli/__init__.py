@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -88,8 +89,12 @@ def program() -> NoReturn:
     code: str | int | None = 0
     try:
         main()
+        sys.stdout.flush()
     except SystemExit as stop:
         code = stop.code
+    except BrokenPipeError:  # whoever was reading has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # The threads of a process group and Python's own end now and then wait for each other
         # for ever, or abort; nothing is left to be done.
