@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -94,7 +93,7 @@ def program() -> NoReturn:
         code = stop.code
     except BrokenPipeError:  # whoever was reading has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 128 + signal.SIGPIPE
+        code = 1
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # The threads of a process group and Python's own end now and then wait for each other
         # for ever, or abort; nothing is left to be done.
