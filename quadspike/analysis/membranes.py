@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from quadspike.analysis.layers import middle
 from quadspike.analysis.traces import SomaTrace
 from quadspike.neurons import QIF, Neuron
 from quadspike.ops.constants import at_step
@@ -35,8 +36,8 @@ def describe_membranes(seen: SomaTrace) -> dict[str, Any]:
         "rate_by_step": [float(step.mean()) for step in fired],
         "mean": float(mean),
         "std": float(spread),
-        "threshold": _middle(neuron.threshold),
-        "window": [_middle(edge) for edge in neuron.surrogate.window(neuron)],
+        "threshold": middle(neuron.threshold),
+        "window": [middle(edge) for edge in neuron.surrogate.window(neuron)],
         "inside_window": float(within.to(u.dtype).mean()),
         "temporal_correlation": _mean_or_none(
             [c for pair in pairwise(spikes) if (c := correlation(*pair)) is not None]
@@ -102,8 +103,3 @@ def _window_by_shortcut(seen: SomaTrace, within: Tensor) -> dict[str, float | No
 
 def _mean_or_none(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None
-
-
-def _middle(value: Any) -> float:
-    """A number, or the mean of those of every channel."""
-    return float(value.mean()) if isinstance(value, Tensor) else float(value)

@@ -44,7 +44,7 @@ def layers(
     """
     import json
 
-    from quadspike.analysis.figures.depth import write_depth
+    from quadspike.analysis.figures.depth import figure_format, write_depth
     from quadspike.analysis.layer_tables import layer_tables
     from quadspike.atomic import write_text
     from quadspike.errors import QuadspikeError
@@ -52,6 +52,8 @@ def layers(
 
     if not subjects:
         raise QuadspikeError("name a run's folder or a recipe: quadspike layers digits-cnn")
+    if figure is not None:
+        figure_format(figure)
     found = []
     for subject in subjects:
         found.append(

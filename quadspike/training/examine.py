@@ -104,7 +104,7 @@ def examine_layers(
     recipe = subject.recipe
     data = make_data(recipe, data_root, place, Workers())
     model = to_device(subject.network(chosen, data), place)
-    batch = _first(data, images, samples)
+    batch = first_batch(data, images, samples)
     progress = torch.tensor(0.0 if chosen == "initial" else 1.0, device=place)
 
     def loss(network: Network) -> Tensor:
@@ -124,7 +124,7 @@ def examine_layers(
     }
 
 
-def _first(data: TrainingData, images: Images, samples: int) -> Batch:
+def first_batch(data: TrainingData, images: Images, samples: int) -> Batch:
     """The first images as an epoch shows them, augmented where training is."""
     source = data.train if images == "training" else data.validation
     if source is None:

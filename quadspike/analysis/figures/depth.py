@@ -28,10 +28,15 @@ from quadspike.errors import check_name
 _LOOKS = ((BLUE, "o"), (RED, "s"), (GREEN, "^"), (INK, "D"), (GREY, "v"))
 
 
+def figure_format(path: Path) -> str:
+    """What a file's ending says: png, svg or pdf."""
+    return check_name("figure format", path.suffix.removeprefix("."), FORMATS)
+
+
 @styled
 def write_depth(found: Sequence[dict[str, Any]], path: Path) -> None:
-    """Save the figure as what the file's ending says: png, svg or pdf."""
-    ending = check_name("figure format", path.suffix.removeprefix("."), FORMATS)
+    """Save the figure as what the file's ending says."""
+    ending = figure_format(path)
     drawn = io.BytesIO()
     draw_depth(found).savefig(drawn, format=ending, metadata=FORMATS[ending], dpi=200)
     write_atomic(path, drawn.getvalue())
