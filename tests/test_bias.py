@@ -6,6 +6,7 @@ import pytest
 
 from quadspike import LIF, QIF
 from quadspike.analysis.bias import surrogate_bias
+from quadspike.neurons import LearnedQIF
 from quadspike.surrogates import ArcTan, Rectangle, Window
 
 PEAK = 1 / math.sqrt(2 * math.pi)
@@ -60,6 +61,12 @@ def test_the_share_inside_a_window_of_height_one_is_its_mean_slope():
         window = Window(center)
         expected = QIF().density().share(*window.window(QIF()))
         assert surrogate_bias(QIF(), window).shift.surrogate == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_neuron_that_learns_its_numbers_has_the_same_bias():
+    assert surrogate_bias(LearnedQIF()).shift.ratio == pytest.approx(
+        surrogate_bias(QIF()).shift.ratio, rel=1e-6
+    )
 
 
 def test_a_smooth_surrogate_is_integrated_too():

@@ -16,7 +16,7 @@ from quadspike.norms import NORMS
 from quadspike.surrogates import Rectangle, Window
 
 
-def cross_entropy(x, labels=None):
+def cross_entropy(x):
     labels = torch.arange(x.shape[-4] if x.ndim == 4 else x.shape[1]) % 10
     return lambda net: nn.functional.cross_entropy(net(x).mean(0), labels)
 
@@ -127,3 +127,20 @@ def test_ratios_from_layer_to_layer():
     one, two = (layer["gradient"]["output"] for layer in layers[:2])
     assert layers[0]["gradient"]["to_next"] == pytest.approx(one / two)
     assert layers[-1]["gradient"]["to_next"] is None
+
+
+@pytest.mark.gpu
+def test_a_gpu_finds_the_same():
+    model, x = create_model("resnet8", seed=1), torch.randn(16, 3, 16, 16)
+    labels = torch.arange(16) % 10
+
+    def look(net, device):
+        x_, labels_ = x.to(device), labels.to(device)
+        return examine(
+            net.to(device), lambda net: nn.functional.cross_entropy(net(x_).mean(0), labels_)
+        )
+
+    here, there = look(model, "cpu"), look(model, "cuda")
+    for one, two in zip(here["layers"], there["layers"], strict=True):
+        assert two["rate"] == pytest.approx(one["rate"], abs=0.02)
+        assert two["gradient"]["output"] == pytest.approx(one["gradient"]["output"], rel=0.1)

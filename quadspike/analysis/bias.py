@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from quadspike.analysis.dynamics import number
 from quadspike.neurons import MembraneDensity, Neuron
@@ -67,7 +68,8 @@ def surrogate_bias(
     chosen = neuron.surrogate if surrogate is None else surrogate
     pi = neuron.density() if density is None else density
     u_th = number(neuron.threshold)
-    constants = chosen.constants(neuron)
+    given = chosen.constants(neuron)
+    constants = type(given)(*(number(c) if isinstance(c, Tensor) else c for c in given))
 
     def slope(u: NDArray[np.float64]) -> NDArray[np.float64]:
         v = torch.from_numpy(u - number(neuron.origin))

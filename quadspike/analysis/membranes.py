@@ -67,7 +67,8 @@ def regions_of(neuron: QIF, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     steps = []
     for t, membrane in enumerate(u):
         p = at_step(neuron.constants(), t, membrane)
-        between = torch.as_tensor(p.u_sum**2 - 4 * p.u_prod).clamp(min=0).sqrt().to(u) / 2
+        squared = torch.as_tensor(p.u_sum**2 - 4 * p.u_prod, dtype=u.dtype, device=u.device)
+        between = squared.clamp(min=0).sqrt() / 2
         low, high = p.u_sum / 2 - between, p.u_sum / 2 + between
         steps.append(torch.stack([membrane < low, (membrane >= low) & (membrane <= high)]))
     red, blue = torch.stack(steps, 1)

@@ -26,6 +26,8 @@ from quadspike.atomic import write_atomic
 from quadspike.errors import check_name
 
 _LOOKS = ((BLUE, "o"), (RED, "s"), (GREEN, "^"), (INK, "D"), (GREY, "v"))
+_SHORT = 45
+"""Characters of a label that leave room for two columns."""
 
 
 def figure_format(path: Path) -> str:
@@ -50,7 +52,8 @@ def draw_depth(found: Sequence[dict[str, Any]]) -> Figure:
     """
     names = [[layer["layer"] for layer in network["layers"]] for network in found]
     longest = max(names, key=len)
-    figure = new_figure(height=4.2 + 0.16 * len(found))
+    columns = 2 if max(len(network["label"]) for network in found) <= _SHORT else 1
+    figure = new_figure(height=4.2 + 0.17 * (len(found) + 2) / columns)
     above, below = figure.subplots(2, 1, sharex=True)
     for network, (color, marker) in zip(found, cycle(_LOOKS), strict=False):
         gradient = [layer["gradient"]["output"] for layer in network["layers"]]
@@ -71,7 +74,7 @@ def draw_depth(found: Sequence[dict[str, Any]]) -> Figure:
         below.set_xlabel("soma, from the input on")
     for ax in (above, below):
         ax.grid(color="#e6e6e6", linewidth=0.5)
-    legend_below(figure, columns=2)
+    legend_below(figure, columns)
     return figure
 
 
