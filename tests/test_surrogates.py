@@ -155,6 +155,19 @@ def test_a_soma_sees_the_training_go_on(backend):
     assert not torch.allclose(grads[0], grads[2])
 
 
+def test_a_surrogate_that_evolves_may_come_later():
+    neuron = LIF()
+    neuron.surrogate = Evolving()
+    x = torch.full((1, 1), 0.6, requires_grad=True)
+    slopes = []
+    for share in (0.0, 1.0):
+        neuron.progress.fill_(share)
+        (grad,) = torch.autograd.grad(neuron(x).sum(), x)
+        slopes.append(grad.item())
+    assert slopes == pytest.approx([0.5 / math.cosh(0.1) ** 2, 5 / math.cosh(1) ** 2], rel=1e-5)
+    assert not neuron.state_dict()
+
+
 def test_lsg_s_window_follows_what_is_learned_and_passes_it_no_gradient():
     beta = nn.Parameter(torch.tensor([0.2, 0.9]))
     neuron = LIF(beta=beta, surrogate="learned-width")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -10,7 +11,7 @@ from typing import NoReturn
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
-from quadspike.cli import data
+from quadspike.cli import data, records
 from quadspike.cli.bench import bench
 from quadspike.cli.compare import compare
 from quadspike.cli.energy import energy
@@ -48,6 +49,16 @@ GROUPS: dict[str, tuple[str, Commands]] = {
             "simulate": data.simulate,
         },
     ),
+    "records": (
+        "Records: finished runs kept as small text, checked, and made into tables.",
+        {
+            "add": records.add,
+            "verify": records.verify,
+            "table": records.table,
+            "export": records.export,
+            "evaluate": records.evaluate,
+        },
+    ),
 }
 
 
@@ -80,8 +91,12 @@ def program() -> NoReturn:
     code: str | int | None = 0
     try:
         main()
+        sys.stdout.flush()
     except SystemExit as stop:
         code = stop.code
+    except BrokenPipeError:  # whoever was reading has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # The threads of a process group and Python's own end now and then wait for each other
         # for ever, or abort; nothing is left to be done.

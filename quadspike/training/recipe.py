@@ -47,13 +47,15 @@ class Recipe:
         dataset: digits, digits-events, cifar10, cifar100, imagenet or cifar10-dvs; own from Python.
         model: A network (see `quadspike models`); own from Python.
         timesteps: Steps a static image is shown, or frames of a recording.
-        neuron: qif, lif, or one of those it is compared with.
-        surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, ...
+        neuron: qif, qif-learned, lif, plif, glif, lsg, im-lif, ternary or ternary-trained; see
+            `quadspike compare --list`.
+        surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, arctan,
+            sigmoid, dspike, evolving, learned-width or local-zo.
         window: The centre of the analytic window: threshold, mean or stationary.
         window_scale: Half the width of that window, in its sigma.
         window_height: Its height: one, or unit-area.
         detach_reset: Cut the gradient through the reset, where the neuron does not anyway.
-        norm: tdbn, bn, or one of those it is compared with.
+        norm: tdbn, bn, tebn or mpbn.
         eta: tdBN's factor on the threshold; 1, and 1/sqrt(2) where branches meet, without it.
         initial_gain: What the weights of every normalisation start from.
         sync_norm: Share the statistics of a batch among all workers.
