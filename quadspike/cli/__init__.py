@@ -16,6 +16,7 @@ from quadspike.cli.compare import compare
 from quadspike.cli.energy import energy
 from quadspike.cli.evaluate import evaluate
 from quadspike.cli.figures import figures
+from quadspike.cli.layers import layers
 from quadspike.cli.models import models
 from quadspike.cli.quickstart import quickstart
 from quadspike.cli.recipes import recipes
@@ -30,6 +31,7 @@ COMMANDS: Commands = {
     "compare": compare,
     "evaluate": evaluate,
     "report": report,
+    "layers": layers,
     "bench": bench,
     "energy": energy,
     "figures": figures,
