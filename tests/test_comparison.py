@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections import Counter
 
 import pytest
@@ -121,6 +123,24 @@ def test_a_failure_is_noted_and_the_rest_go_on(tmp_path, monkeypatch, error):
     assert found.rows[0].accuracy > 0  # ... until someone asks for another try
 
 
+def test_a_full_disk_ends_it_and_is_no_method_s_failure(tmp_path, monkeypatch):
+    real = os.fsync
+
+    def nearly_full(handle):
+        if os.fstat(handle).st_size > 50_000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    monkeypatch.setattr("quadspike.atomic.os.fsync", nearly_full)
+    watcher = Count()
+    with pytest.raises(QuadspikeError, match=r"No space left.*make room"):
+        compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
+    assert "stbp-tdbn-0" not in watcher.steps
+    monkeypatch.undo()
+    found = compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
+    assert all(row.accuracy > 0 for row in found.rows)
+
+
 def test_a_run_that_diverges_is_noted(tmp_path):
     wild = TINY.but(optimizer="sgd", lr=1e30, momentum=0.0)
     found = compare(wild, ["stbp-tdbn"], out=tmp_path / "c", device="cpu")
@@ -168,6 +188,15 @@ def test_a_damaged_outcome_says_what_to_do(tmp_path):
     path.write_text("{}")
     with pytest.raises(QuadspikeError, match="delete it"):
         Outcome.read(path)
+    (tmp_path / "c" / "stbp-tdbn").mkdir(parents=True)
+    (tmp_path / "c" / "recipe.json").write_text(
+        json.dumps({"format": 1, "recipe": TINY.as_dict()}), encoding="utf-8"
+    )
+    (tmp_path / "c" / "stbp-tdbn" / "seed-0.json").write_text("{")
+    watcher = Count()
+    with pytest.raises(QuadspikeError, match="delete it"):
+        compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
+    assert not watcher.steps  # before any work
     kept = Outcome("tet", 3, accuracy=0.9, energy_flags=("graded",))
     kept.write(path)
     assert Outcome.read(path) == kept

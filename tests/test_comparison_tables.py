@@ -56,6 +56,12 @@ def test_a_cell_of_something_else_says_why(key, recipe, reason):
     assert any(reason in text for text in cell.reasons)
 
 
+@pytest.mark.parametrize(("key", "timesteps"), [("shortcuts", 2), ("im-lif", 3)])
+def test_a_reconstruction_is_never_like_for_like(key, timesteps):
+    cell = judge(METHODS[key], create_recipe("cifar10-resnet19", timesteps=timesteps))
+    assert (cell.verdict, cell.reasons) == ("no", (METHODS[key].differs,))
+
+
 def test_what_the_tables_do_not_have_has_no_cell():
     assert judge(METHODS["qif-learned"], create_recipe("cifar10-resnet19")) is None
 

@@ -43,6 +43,7 @@ def describe_layers(model: Network, x: Tensor) -> list[dict[str, Any]]:
                 "largest": float(values["largest"].max()),
                 "window": [middle(edge) for edge in neuron.surrogate.window(neuron)],
                 "threshold": middle(neuron.threshold),
+                "edges": [middle(edge) for edge in neuron.edges],
                 "histogram": {
                     "low": HISTOGRAM.low,
                     "high": HISTOGRAM.high,

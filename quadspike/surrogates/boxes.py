@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
-from torch import Tensor
-
 from quadspike.errors import check_name
 from quadspike.surrogates.base import Surrogate, Thresholded, positive
 
@@ -110,5 +108,4 @@ class LearnedWidth(Boxed):
 
     def constants(self, neuron: Thresholded) -> Box:
         _, std = neuron.voltage_statistics()
-        std = std.detach() if isinstance(std, Tensor) else std
         return Box(-std, std, 0.5 / std)

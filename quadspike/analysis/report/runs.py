@@ -88,6 +88,8 @@ class Layer:
     window: tuple[float, float]
     threshold: float
     histogram: Histogram
+    edges: tuple[float, ...] = ()
+    """The membranes at which the spike changes, where they are not the threshold alone."""
 
 
 @dataclass(frozen=True)
