@@ -63,6 +63,36 @@ def test_runs_lie_where_they_should_and_the_table_is_theirs(tmp_path):
     assert len(kept["outcomes"]) == 4
 
 
+def test_the_headline_is_the_last_epoch_s_and_only_steps_have_a_pace(tmp_path, monkeypatch):
+    real = run.train
+
+    def train(*given, **options):
+        result = real(*given, **options)
+        result.summary.update(best_test_accuracy=1.0, peak_memory_gib=1.5)
+        return result
+
+    monkeypatch.setattr(run, "train", train)
+    found = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+    record = json.loads((tmp_path / "c" / "tet" / "seed-0" / "record.json").read_text())
+    assert found.rows[0].accuracy == 100 * record["summary"]["test_accuracy"] < 100
+    assert found.outcomes[0].best_accuracy == 1.0
+    assert found.rows[0].memory_gib == 1.5
+    (tmp_path / "c" / "tet" / "seed-0.json").unlink()
+    again = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu").rows[0]
+    assert again.accuracy == found.rows[0].accuracy
+    assert again.step_ms is again.memory_gib is None  # no step was left to measure
+
+
+def test_a_run_is_what_it_would_be_alone(tmp_path):
+    base = TINY.but(seed=5)
+    compare(base, ["stbp-tdbn", "tet"], out=tmp_path / "c", seeds=2, device="cpu")
+    folders = [path.name for path in (tmp_path / "c" / "tet").iterdir() if path.is_dir()]
+    assert sorted(folders) == ["seed-5", "seed-6"]
+    run.train(METHODS["tet"].applied_to(base.but(seed=6)), out=tmp_path / "alone", device="cpu")
+    ours = tmp_path / "c" / "tet" / "seed-6" / "last.safetensors"
+    assert ours.read_bytes() == (tmp_path / "alone" / "last.safetensors").read_bytes()
+
+
 def test_what_is_finished_is_not_run_again_and_what_is_new_is(tmp_path):
     first = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
     watcher = Count()
@@ -207,6 +237,6 @@ def test_the_pace_is_that_of_steps_within_an_epoch(monkeypatch):
     monkeypatch.setattr("quadspike.comparison.pace.time.perf_counter", lambda: next(clock))
     pace = Pace()
     assert pace.step_ms is None
-    for epoch, step in ((1, 10), (1, 20), (2, 10), (2, 20), (2, 30)):
+    for epoch, step in ((1, 10), (1, 20), (2, 20), (2, 30), (2, 40)):
         pace.moment(Moment(epoch, step, 0, 0.0, 0.0, 0.0, 0.0, None))
     assert pace.step_ms == pytest.approx(100.0)
