@@ -19,9 +19,6 @@ from quadspike.surrogates import SURROGATES
 
 FROM_STATISTICS = ("window", "learned-width")
 """Surrogates whose width is that of the membrane's distribution."""
-TWO_THRESHOLDS = ("ternary", "ternary-trained")
-LEARNED = ("plif", "glif", "lsg", "qif-learned")
-"""Neurons whose constants change with every step of training."""
 
 
 class Parts(NamedTuple):
@@ -65,7 +62,7 @@ def _statistics(parts: Parts) -> str:
     asked = _from_statistics(parts)
     if not asked or parts.neuron not in NEURONS or _has_statistics(parts.neuron):
         return ""
-    able = [n for n in NEURONS if _has_statistics(n) and n not in TWO_THRESHOLDS]
+    able = [n for n in NEURONS if _has_statistics(n) and _fires_at_one(n)]
     return (
         f"{asked} is made from the mean and spread of the membrane, of which {parts.neuron!r} has "
         f"no closed form; choose another surrogate, or a neuron that has one: {', '.join(able)}"
@@ -76,6 +73,11 @@ def _has_statistics(neuron: str) -> bool:
     return NEURONS[neuron]._two_step_statistics is not Neuron._two_step_statistics
 
 
+def _fires_at_one(neuron: str) -> bool:
+    """Whether the neuron spikes past one threshold, as most do."""
+    return neuron not in NEURONS or NEURONS[neuron].fire is Neuron.fire
+
+
 def _from_statistics(parts: Parts) -> str:
     """What of the choice is made from the membrane's statistics, in words."""
     if parts.window is not None:
@@ -84,7 +86,7 @@ def _from_statistics(parts: Parts) -> str:
 
 
 def _one_threshold(parts: Parts) -> str:
-    if parts.neuron not in TWO_THRESHOLDS:
+    if _fires_at_one(parts.neuron):
         return ""
     if parts.surrogate not in (None, "rectangle") or parts.window is not None:
         asked = f"window={parts.window!r}" if parts.window else f"surrogate={parts.surrogate!r}"
@@ -101,7 +103,8 @@ def _one_threshold(parts: Parts) -> str:
 
 
 def _stationary(parts: Parts) -> str:
-    if parts.window != "stationary" or parts.neuron not in LEARNED:
+    learns = parts.neuron in NEURONS and NEURONS[parts.neuron].learned
+    if parts.window != "stationary" or not learns:
         return ""
     return (
         f"window='stationary' comes from a density that is solved once, and the constants of "

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 import torch
-import torch.multiprocessing as mp
 from torch import nn
 from torch.utils._pytree import tree_map_only
 
@@ -19,6 +16,7 @@ from quadspike.norms import synchronize
 from quadspike.ops import registration
 from quadspike.taps import KINDS, Taps
 from tests.kernel_cases import twins
+from tests.two_workers import of_two
 
 
 @pytest.fixture(params=["triton", "vectorised"])
@@ -271,20 +269,13 @@ def test_without_triton_the_reason_says_so(monkeypatch):
 # -- across workers ------------------------------------------------------------------------
 
 
-def _worker(rank, port, x, weights, backend, queue):
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
-    )
+def _share(mine, x, weights, backend):
     soma = synchronize(Soma(3, QIF(surrogate="arctan"), backend=backend))
-    mine = slice(0, 5) if rank == 0 else slice(5, 8)  # unequal shares
     part = x[:, mine].clone().requires_grad_()
     out = soma(part)
     (out * weights[:, mine]).sum().backward()
     norm = soma.norm
-    results = (out.detach(), part.grad, norm.weight.grad, norm.bias.grad, norm.running_var)
-    queue.put((rank, *(value.numpy() for value in results)))
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
+    return out, part.grad, norm.weight.grad, norm.bias.grad, norm.running_var
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="its workers use the interpreter")
@@ -294,23 +285,7 @@ def test_synchronised_workers_equal_one_process(backend):
     whole = x.clone().requires_grad_()
     out = alone(whole)
     (out * weights).sum().backward()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    context = mp.get_context("spawn")
-    queue = context.Queue()
-    workers = [
-        context.Process(target=_worker, args=(rank, port, x, weights, backend, queue))
-        for rank in range(2)
-    ]
-    for worker in workers:
-        worker.start()
-    parts = {
-        rank: [*map(torch.tensor, rest)] for rank, *rest in (queue.get(timeout=60) for _ in workers)
-    }
-    for worker in workers:
-        worker.join(60)
-        assert worker.exitcode == 0
+    parts = of_two(_share, x, weights, backend)
     assert torch.equal(torch.cat([parts[0][0], parts[1][0]], 1), out)
     joined = torch.cat([parts[0][1], parts[1][1]], 1)
     torch.testing.assert_close(joined, whole.grad, rtol=1e-4, atol=1e-5)

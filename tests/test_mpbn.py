@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import copy
-import socket
 
 import pytest
 import torch
-import torch.multiprocessing as mp
 from torch import nn
 
 from quadspike import LIF, QIF, QuadspikeError, Soma, create_model, load_model, save_model
@@ -16,6 +14,7 @@ from quadspike.neurons import NEURONS
 from quadspike.norms import BatchNorm, MPBatchNorm, create_norm, synchronize
 from quadspike.taps import Taps
 from tests.conftest import calibrate
+from tests.two_workers import of_two
 
 
 class Step(torch.autograd.Function):
@@ -253,42 +252,19 @@ def test_neurons_with_two_thresholds_are_not_folded():
 # -- across workers ----------------------------------------------------------------------
 
 
-def _worker(rank, port, soma, x, weights, queue):
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
-    )
+def _share(mine, soma, x, weights):
     soma = synchronize(copy.deepcopy(soma))  # given in shared memory
-    mine = slice(0, 5) if rank == 0 else slice(5, 8)
     part = x[:, mine].clone().requires_grad_()
     out = soma(part)
     (out * weights[:, mine]).sum().backward()
-    results = (out.detach(), part.grad, soma.norm.membrane.running_var)
-    queue.put((rank, *(value.numpy() for value in results)))
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
+    return out, part.grad, soma.norm.membrane.running_var
 
 
 def test_synchronised_workers_equal_one_process():
     soma = ready(QIF(surrogate="arctan")).double()
     x = torch.randn(3, 8, 5, 2, 2, dtype=torch.float64) * 2 + 1
     weights = torch.randn_like(x)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    context = mp.get_context("spawn")
-    queue = context.Queue()
-    workers = [
-        context.Process(target=_worker, args=(rank, port, soma, x, weights, queue))
-        for rank in range(2)
-    ]
-    for worker in workers:
-        worker.start()
-    parts = {
-        rank: [*map(torch.tensor, rest)] for rank, *rest in (queue.get(timeout=60) for _ in workers)
-    }
-    for worker in workers:
-        worker.join(60)
-        assert worker.exitcode == 0
+    parts = of_two(_share, soma, x, weights)
     whole = x.clone().requires_grad_()
     out = soma(whole)
     (out * weights).sum().backward()

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import socket
-
 import pytest
 import torch
-import torch.multiprocessing as mp
 from torch import nn
 
 from quadspike import QuadspikeError, TDBatchNorm1d, TDBatchNorm2d
 from quadspike.norms import BatchNorm, TDBatchNorm, create_norm, synchronize
+from tests.two_workers import of_two
 
 
 def formula(x, norm):
@@ -127,18 +125,12 @@ def test_bad_input_is_refused(act, message):
 # -- across workers --------------------------------------------------------------------
 
 
-def _worker(rank: int, port: int, x, weights, queue) -> None:
+def _share(mine: slice, x, weights):
     norm = synchronize(TDBatchNorm2d(3).double())
-    torch.distributed.init_process_group(
-        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2
-    )
-    bounds = [0, 5, 8]  # unequal shares
-    part = x[:, bounds[rank] : bounds[rank + 1]].clone().requires_grad_()
+    part = x[:, mine].clone().requires_grad_()
     y = norm(part)
-    (y * weights[:, bounds[rank] : bounds[rank + 1]]).sum().backward()
-    queue.put((rank, y.detach().numpy(), part.grad.numpy(), norm.running_var.numpy()))
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
+    (y * weights[:, mine]).sum().backward()
+    return y, part.grad, norm.running_var
 
 
 def test_synchronised_workers_equal_one_process():
@@ -148,21 +140,8 @@ def test_synchronised_workers_equal_one_process():
     whole = x.clone().requires_grad_()
     y = alone(whole)
     (y * weights).sum().backward()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    context = mp.get_context("spawn")
-    queue = context.Queue()
-    workers = [
-        context.Process(target=_worker, args=(rank, port, x, weights, queue)) for rank in range(2)
-    ]
-    for worker in workers:
-        worker.start()
-    parts = {rank: rest for rank, *rest in (queue.get(timeout=60) for _ in workers)}
-    for worker in workers:
-        worker.join(60)
-        assert worker.exitcode == 0
-    joined = [torch.cat([torch.tensor(parts[rank][i]) for rank in (0, 1)], dim=1) for i in (0, 1)]
+    parts = of_two(_share, x, weights)
+    joined = [torch.cat([part[i] for part in parts], dim=1) for i in (0, 1)]
     torch.testing.assert_close(joined[0], y.detach(), rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(joined[1], whole.grad, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(torch.tensor(parts[1][2]), alone.running_var)
+    torch.testing.assert_close(parts[1][2], alone.running_var)
