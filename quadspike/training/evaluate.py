@@ -66,10 +66,8 @@ def _recorded(folder: RunFolder, weights: str) -> float | None:
     name = "test_accuracy" if weights == "last" else "best_test_accuracy"
     try:
         summary = json.loads(folder.record.read_text())["summary"]
-        ended = summary["epochs"]
-        beyond = summary["steps_beyond"] or summary.get("evaluated_epoch", ended) < ended
-        if weights == "last" and beyond:
-            return None  # stopped after the last evaluation: nothing was noted of these weights
+        if weights == "last" and summary["steps_beyond"]:
+            return None  # stopped within an epoch: nothing was noted of these weights
         found: float | None = summary.get(name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
