@@ -248,6 +248,15 @@ def test_each_epoch_is_counted_by_itself(tmp_path: Path, monkeypatch: pytest.Mon
         assert line["train_loss"] == pytest.approx(moment.loss)
 
 
+def test_every_epoch_is_looked_at_twice_at_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quadspike.training.loop.LOOK_EVERY", {"cpu": 50})
+    watcher = Watcher()
+    run(tmp_path / "run", tiny(epochs=1), observers=[watcher])
+    assert [now.step for now in watcher.of("moment")] == [2, 4, 5]
+
+
 def test_of_equal_epochs_the_first_is_the_best(tmp_path: Path) -> None:
     result = run(tmp_path / "run", tiny(lr=1e-12, epochs=3))
     assert result.summary["best_epoch"] == 1
@@ -352,6 +361,9 @@ def test_files_are_flushed_before_they_are_moved(
         monkeypatch.setattr(
             os, name, lambda *args, name=name, real=real: (order.append(name), real(*args))[1]
         )
+    write_atomic(tmp_path / "file", b"content", flush=False)
+    assert order == ["write", "replace"]
+    order.clear()
     write_atomic(tmp_path / "file", b"content")
     assert order == ["write", "fsync", "replace", "fsync"]
     assert (tmp_path / "file").read_bytes() == b"content"

@@ -55,7 +55,7 @@ from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
 from quadspike.training.trainee import Trainee
 
 LOOK_EVERY = {"cpu": 1, "cuda": 50}
-"""Steps between two looks at the device; each look waits for it, and then it for the host."""
+"""Most steps between two looks at the device; each waits for it, and then it for the host."""
 
 
 def train(
@@ -229,7 +229,7 @@ class Training:
     def _epoch(self, stop: Stop) -> int:
         """The rest of an epoch and its evaluation; an exit code where the run has to end."""
         self.network.train()
-        every = LOOK_EVERY[self.device.type]
+        every = min(LOOK_EVERY[self.device.type], max(1, self.per_epoch // 2))
         try:
             batches = self.data.train.epoch(self.progress.epoch, self.progress.step)
             for inputs, labels in batches:
