@@ -13,7 +13,6 @@ import pytest
 import torch
 from rich.console import Console
 
-from quadspike import QuadspikeError
 from quadspike.cli.display import Display
 from quadspike.training import Observer, Recipe, Result, train
 from quadspike.training.evaluate import evaluate
@@ -97,8 +96,3 @@ def test_what_is_shown(tmp_path: Path) -> None:
     assert ["  test " in line for line in shown] == [True, False, True, False, True]
     assert ["  held out " in line for line in shown] == [True, False, True, False, True]
     assert all("  train " in line and "images/s" in line for line in shown)
-
-
-def test_never_is_refused() -> None:
-    with pytest.raises(QuadspikeError, match="evaluate_every"):
-        RECIPE.but(evaluate_every=0)

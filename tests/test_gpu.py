@@ -218,15 +218,15 @@ def test_captured_evaluations_between_captured_steps_give_the_eager_figures(opti
 
 
 def test_an_evaluation_s_graph_takes_the_step_s_memory():
-    """An evaluation of four times the batch fits into what the step's graph holds."""
+    """An evaluation of as many samples fits into what the step's graph holds."""
     recipe = Recipe("graph", "cifar10", "resnet19", precision="bf16")
     device, geometry = torch.device("cuda"), GEOMETRIES["cifar10"]
     model = to_device(make_network(recipe, geometry), device).train()
     trainee = Trainee(model, recipe)
     step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 9)
     learn, count, _ = choose_runners(step)
-    learn(*random_batch(recipe, geometry, 128, device))
-    batch = Batch(*random_batch(recipe, geometry, 512, device))
+    batch = Batch(*random_batch(recipe, geometry, 256, device))
+    learn(*batch)
     model.eval()
     held = []
     with torch.inference_mode():
@@ -234,7 +234,7 @@ def test_an_evaluation_s_graph_takes_the_step_s_memory():
             count(batch)
             torch.cuda.empty_cache()
             held.append(torch.cuda.memory_reserved())
-    assert held[1] - held[0] < 0.5 * 2**30
+    assert held[1] - held[0] < 0.25 * 2**30  # by itself it would take 0.7 GiB
 
 
 def test_a_spoilt_step_is_found_in_a_graph():
