@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from quadspike.errors import QuadspikeError
+from quadspike.errors import WriteError
 
 
 def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
@@ -24,9 +24,9 @@ def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
     except OSError as error:
         with suppress(OSError):
             partial.unlink()
-        raise QuadspikeError(
+        raise WriteError(
             f"cannot write {target}: {error.strerror or error}; what was saved before is "
-            "untouched: make room there, then go on with --resume"
+            "untouched: make room there, then go on from it"
         ) from None
 
 

@@ -12,6 +12,10 @@ class QuadspikeError(ValueError):
     """Bad input: the message says what was given, what is allowed and what to do."""
 
 
+class WriteError(QuadspikeError):
+    """A file that cannot be written: at fault is the place, not what was asked for."""
+
+
 class QuadspikeWarning(UserWarning):
     """Input that is allowed but rarely meant."""
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -30,6 +31,17 @@ def test_the_installed_command_and_the_module_are_the_same_door():
         [sys.executable, "-m", "quadspike", "models"], capture_output=True, text=True, check=True
     )
     assert all(name in done.stdout for name in list_models())
+
+
+@pytest.mark.parametrize("command", ["models", "--help"])
+def test_a_reader_that_goes_away_leaves_no_traceback(command):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "quadspike", command], stdout=write, stderr=subprocess.PIPE
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_energy_of_the_paper_s_network(capsys):

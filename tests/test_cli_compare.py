@@ -15,6 +15,7 @@ from quadspike.cli.board import Board
 from quadspike.comparison import compare
 from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
+from quadspike.training.evaluate import evaluate
 from tests.conftest import run_cli
 from tests.kill_driver import Accident, Driver
 
@@ -137,6 +138,8 @@ def test_all_methods_on_the_digits_in_ten_minutes(tmp_path):
     assert {key: row["failures"] for key, row in rows.items() if row["failures"]} == {}
     for key, row in rows.items():
         assert float(row["accuracy_percent"]) >= 90, key
+        again = evaluate(tmp_path / "c" / key / "seed-0", device="cpu")
+        assert 100 * again.fresh.accuracy == float(row["accuracy_percent"]), key
         assert float(row["step_ms"]) > 0
         assert float(row["energy_mj"]) > 0
     assert json.loads((tmp_path / "c" / "comparison.json").read_text())["seeds"] == 1

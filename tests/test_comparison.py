@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections import Counter
 
 import pytest
@@ -59,6 +61,36 @@ def test_runs_lie_where_they_should_and_the_table_is_theirs(tmp_path):
     kept = json.loads((tmp_path / "c" / "comparison.json").read_text())
     assert kept["rows"][0]["method"] == "stbp-tdbn"
     assert len(kept["outcomes"]) == 4
+
+
+def test_the_headline_is_the_last_epoch_s_and_only_steps_have_a_pace(tmp_path, monkeypatch):
+    real = run.train
+
+    def train(*given, **options):
+        result = real(*given, **options)
+        result.summary.update(best_test_accuracy=1.0, peak_memory_gib=1.5)
+        return result
+
+    monkeypatch.setattr(run, "train", train)
+    found = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+    record = json.loads((tmp_path / "c" / "tet" / "seed-0" / "record.json").read_text())
+    assert found.rows[0].accuracy == 100 * record["summary"]["test_accuracy"] < 100
+    assert found.outcomes[0].best_accuracy == 1.0
+    assert found.rows[0].memory_gib == 1.5
+    (tmp_path / "c" / "tet" / "seed-0.json").unlink()
+    again = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu").rows[0]
+    assert again.accuracy == found.rows[0].accuracy
+    assert again.step_ms is again.memory_gib is None  # no step was left to measure
+
+
+def test_a_run_is_what_it_would_be_alone(tmp_path):
+    base = TINY.but(seed=5)
+    compare(base, ["stbp-tdbn", "tet"], out=tmp_path / "c", seeds=2, device="cpu")
+    folders = [path.name for path in (tmp_path / "c" / "tet").iterdir() if path.is_dir()]
+    assert sorted(folders) == ["seed-5", "seed-6"]
+    run.train(METHODS["tet"].applied_to(base.but(seed=6)), out=tmp_path / "alone", device="cpu")
+    ours = tmp_path / "c" / "tet" / "seed-6" / "last.safetensors"
+    assert ours.read_bytes() == (tmp_path / "alone" / "last.safetensors").read_bytes()
 
 
 def test_what_is_finished_is_not_run_again_and_what_is_new_is(tmp_path):
@@ -121,6 +153,24 @@ def test_a_failure_is_noted_and_the_rest_go_on(tmp_path, monkeypatch, error):
     assert found.rows[0].accuracy > 0  # ... until someone asks for another try
 
 
+def test_a_full_disk_ends_it_and_is_no_method_s_failure(tmp_path, monkeypatch):
+    real = os.fsync
+
+    def nearly_full(handle):
+        if os.fstat(handle).st_size > 50_000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(handle)
+
+    monkeypatch.setattr("quadspike.atomic.os.fsync", nearly_full)
+    watcher = Count()
+    with pytest.raises(QuadspikeError, match=r"No space left.*make room"):
+        compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
+    assert "stbp-tdbn-0" not in watcher.steps
+    monkeypatch.undo()
+    found = compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
+    assert all(row.accuracy > 0 for row in found.rows)
+
+
 def test_a_run_that_diverges_is_noted(tmp_path):
     wild = TINY.but(optimizer="sgd", lr=1e30, momentum=0.0)
     found = compare(wild, ["stbp-tdbn"], out=tmp_path / "c", device="cpu")
@@ -168,6 +218,15 @@ def test_a_damaged_outcome_says_what_to_do(tmp_path):
     path.write_text("{}")
     with pytest.raises(QuadspikeError, match="delete it"):
         Outcome.read(path)
+    (tmp_path / "c" / "stbp-tdbn").mkdir(parents=True)
+    (tmp_path / "c" / "recipe.json").write_text(
+        json.dumps({"format": 1, "recipe": TINY.as_dict()}), encoding="utf-8"
+    )
+    (tmp_path / "c" / "stbp-tdbn" / "seed-0.json").write_text("{")
+    watcher = Count()
+    with pytest.raises(QuadspikeError, match="delete it"):
+        compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
+    assert not watcher.steps  # before any work
     kept = Outcome("tet", 3, accuracy=0.9, energy_flags=("graded",))
     kept.write(path)
     assert Outcome.read(path) == kept
@@ -178,6 +237,6 @@ def test_the_pace_is_that_of_steps_within_an_epoch(monkeypatch):
     monkeypatch.setattr("quadspike.comparison.pace.time.perf_counter", lambda: next(clock))
     pace = Pace()
     assert pace.step_ms is None
-    for epoch, step in ((1, 10), (1, 20), (2, 10), (2, 20), (2, 30)):
+    for epoch, step in ((1, 10), (1, 20), (2, 20), (2, 30), (2, 40)):
         pace.moment(Moment(epoch, step, 0, 0.0, 0.0, 0.0, 0.0, None))
     assert pace.step_ms == pytest.approx(100.0)

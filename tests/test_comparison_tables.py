@@ -34,6 +34,9 @@ def test_the_paper_s_own_setting_is_like_for_like():
     assert judge(METHODS["qif"], recipe).verdict == "yes"
     assert judge(METHODS["qif"], recipe).figure.accuracy == 96.49
     assert judge(METHODS["qif-tet"], recipe.but(timesteps=2)).figure.accuracy == 96.70
+    for name, printed in (("cifar10-dvs-vggsnn", 83.00), ("cifar10-dvs-resnet19", 80.70)):
+        cell = judge(METHODS["qif"], create_recipe(name))
+        assert (cell.verdict, cell.figure.accuracy) == ("yes", printed)
     glif = judge(METHODS["glif"], recipe)
     assert (glif.verdict, glif.reasons) == ("partly", (METHODS["glif"].differs,))
 
@@ -54,6 +57,12 @@ def test_a_cell_of_something_else_says_why(key, recipe, reason):
     cell = judge(METHODS[key], create_recipe(recipe))
     assert cell.verdict == "no"
     assert any(reason in text for text in cell.reasons)
+
+
+@pytest.mark.parametrize(("key", "timesteps"), [("shortcuts", 2), ("im-lif", 3)])
+def test_a_reconstruction_is_never_like_for_like(key, timesteps):
+    cell = judge(METHODS[key], create_recipe("cifar10-resnet19", timesteps=timesteps))
+    assert (cell.verdict, cell.reasons) == ("no", (METHODS[key].differs,))
 
 
 def test_what_the_tables_do_not_have_has_no_cell():
@@ -204,3 +213,11 @@ def test_energies_far_apart_get_a_logarithmic_axis():
 def test_nothing_to_show_is_an_empty_picture():
     found = made(create_recipe("digits-cnn"), [Outcome("tet", 0, failure="no")])
     assert not accuracy_against_energy(found).axes[0].texts
+
+
+def test_a_point_lies_at_its_energy_and_accuracy_in_the_unit_named():
+    found = made(create_recipe("digits-cnn"), [outcome("tet", accuracy=0.9, energy_mj=0.0003)])
+    ax = accuracy_against_energy(found).axes[0]
+    assert ax.get_xlabel() == "energy of one inference, nJ"
+    (drawn,) = (line for line in ax.lines if line.get_label() == "loss")
+    assert (drawn.get_xdata()[0], drawn.get_ydata()[0]) == pytest.approx((300.0, 90.0))

@@ -152,6 +152,7 @@ def test_what_a_recipe_says_of_a_method_does_not_stay():
     base = create_recipe("digits-cnn-short", loss="tet", norm="bn", window="mean")
     made = METHODS["stbp-tdbn"].applied_to(base)
     assert (made.loss, made.norm, made.window, made.neuron) == ("ce", "tdbn", None, "lif")
+    assert METHODS["qif"].applied_to(base).window is None
 
 
 def test_only_reconstructions_and_our_own_are_marked_in_their_names():

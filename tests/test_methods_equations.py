@@ -10,7 +10,6 @@ from torch import nn
 from quadspike import LIF, QIF, create_neuron
 from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
-from quadspike.state import State
 from tests.equations import aids, im_lif, norms, qif, surrogates
 from tests.equations import lif as lif_statement
 from tests.equations import qif as qif_statement
@@ -27,7 +26,6 @@ from tests.method_cases import (
     drawn,
     layer,
     learned,
-    need,
     outcome,
     stirred,
 )
@@ -35,12 +33,15 @@ from tests.method_cases import (
 # -- neurons -----------------------------------------------------------------------------------
 
 
+def test_every_neuron_has_a_statement():
+    assert {*CASES, "im-lif"} == set(NEURONS)
+
+
 @backends
 @pytest.mark.parametrize("detach", [False, True])
 @pytest.mark.parametrize("surrogate", [None, "arctan"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_neuron_is_its_statement(name, surrogate, detach, backend):
-    need(NEURONS, name)
     case = CASES[name]
     spec = {"name": name, "detach_reset": detach}
     soma = layer(backend, neuron=spec | ({"surrogate": surrogate} if surrogate else {}), norm=None)
@@ -58,7 +59,6 @@ def test_a_neuron_is_its_statement(name, surrogate, detach, backend):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_neuron_starts_where_its_paper_does(name):
-    need(NEURONS, name)
     case, neuron = CASES[name], create_neuron(name)
     neuron.fit(CHANNELS, STEPS)
     assert neuron.detach_reset == case.detach_reset
@@ -87,6 +87,27 @@ def test_learned_numbers_a_layer_a_channel_or_a_step(kind, shape, backend):
     assert_same(outcome(soma, x, weights), forward(truth, x), expected, names)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize("detach", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "statement", "numbers"),
+    [
+        (QIF, qif_statement.QIF, {"a": 0.3, "u1": 0.4, "u2": -0.2, "u_th": 0.45, "u_reset": -0.1}),
+        (LIF, lif_statement.LIF, {"beta": 0.6, "u_th": 0.8, "u_reset": 0.1}),
+    ],
+)
+def test_a_neuron_alone_with_fixed_numbers_and_no_channels(kind, statement, numbers, detach, steps):
+    neuron, truth = kind(**numbers, surrogate="triangle", detach_reset=detach), statement(**numbers)
+    rng = np.random.default_rng(3)
+    x, weights = rng.normal(0, 0.6, (2, steps, 200))
+    given = torch.tensor(x, requires_grad=True)
+    out = neuron(given)
+    (out * torch.tensor(weights)).sum().backward()
+    expected = backward(truth, x, weights, surrogates.triangle(), detach)
+    np.testing.assert_array_equal(out.detach().numpy(), forward(truth, x).out)
+    np.testing.assert_allclose(given.grad.numpy(), expected.x, **CLOSE)
+
+
 @backends
 @pytest.mark.parametrize("center", ["mean", "threshold"])
 def test_qif_s_windows(center, backend):
@@ -100,44 +121,45 @@ def test_qif_s_windows(center, backend):
 
 
 @backends
+@pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("norm", [None, "tdbn"])
-def test_im_lif_is_its_reconstruction(norm, backend):
-    need(NEURONS, "im-lif")
-    soma = layer(backend, neuron="im-lif", norm=norm)
+def test_im_lif_is_its_reconstruction(norm, causal, backend):
+    soma = layer(backend, neuron={"name": "im-lif", "causal": causal}, norm=norm)
     stirred(soma)
     values = learned(soma.neuron)
-    (first,) = [name for name, value in values.items() if value.shape[1] == STEPS]
-    (second,) = [name for name in values if name != first]
-    w1, w2 = values[first], values[second]
+    assert {name: value.shape for name, value in values.items()} == {
+        "squeeze": (STEPS, STEPS),
+        "excite": (STEPS, STEPS),
+    }
+    w1, w2 = values["squeeze"], values["excite"]
     x, weights = drawn(5)
     current, before = x, None
     if norm:
         parameters = learned(soma.norm)
         before = norms.Norm(parameters["weight"], parameters["bias"], gain=0.5)
         current = before.forward(x)
-    mixed = im_lif.mix(current, w1, w2)
+    mixed = im_lif.mix(current, w1, w2, causal)
     through = backward(QUARTER_LIF, mixed, weights, surrogates.rectangle(0.5))
-    g_x, g_w1, g_w2 = im_lif.mix_backward(current, w1, w2, through.x)
+    g_x, g_w1, g_w2 = im_lif.mix_backward(current, w1, w2, through.x, causal)
     ours = outcome(soma, x, weights)
     np.testing.assert_allclose(ours.out, forward(QUARTER_LIF, mixed).out, **CLOSE)
-    np.testing.assert_allclose(ours.parameters[f"neuron.{first}"], g_w1, **CLOSE)
-    np.testing.assert_allclose(ours.parameters[f"neuron.{second}"], g_w2, **CLOSE)
+    np.testing.assert_allclose(ours.parameters["neuron.squeeze"], g_w1, **CLOSE)
+    np.testing.assert_allclose(ours.parameters["neuron.excite"], g_w2, **CLOSE)
     np.testing.assert_allclose(ours.x, before.backward(x, g_x)[0] if before else g_x, **CLOSE)
 
 
 @backends
-def test_a_learned_initial_membrane(backend):
+def test_imp_starts_every_sample_from_the_membrane_it_learned(backend):
     soma = layer(backend, neuron={"name": "lif", "surrogate": "arctan"}, norm=None)
     x, weights = drawn(6)
     u0 = np.random.default_rng(7).uniform(-0.2, 0.6, (1, *x.shape[2:]))
-    given = torch.tensor(u0, requires_grad=True)
-    start = given.expand(BATCH, *x.shape[2:])
-    states = {"here": State(start, torch.zeros_like(start), 0)}
-    ours = outcome(soma, x, weights, names={soma: "here"}, states=states)
+    soma.start_from(torch.tensor(u0[0]))
+    ours = outcome(soma, x, weights)
     initial = aids.imp(u0, BATCH)
     expected = backward(QUARTER_LIF, x, weights, surrogates.arctan(), initial=initial)
     assert_same(ours, forward(QUARTER_LIF, x, initial), expected)
-    np.testing.assert_allclose(given.grad.numpy(), aids.imp_backward(expected.initial), **CLOSE)
+    got = ours.parameters["initial_u"][None]
+    np.testing.assert_allclose(got, aids.imp_backward(expected.initial), **CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +176,6 @@ def test_a_learned_initial_membrane(backend):
     ],
 )
 def test_a_learned_qif_is_put_back_into_what_is_allowed(moved, allowed):
-    need(NEURONS, "qif-learned")
     neuron = create_neuron("qif-learned").double()
     with torch.no_grad():
         for name, value in moved.items():
@@ -180,14 +201,13 @@ def normed(name, values):
     if name == "mpbn":
         inner = norms.Norm(values["membrane.weight"], values["membrane.bias"], axis=1)
         return norms.Norm(weight, bias), inner
-    return norms.Norm(weight, bias, gain=0.7 * 0.5 if name == "tdbn" else 1.0), None
+    return norms.Norm(weight, bias, gain={"tdbn": 0.7 * 0.5, "bn": 1.0}[name]), None
 
 
 @backends
 @pytest.mark.parametrize("detach", [False, True])
-@pytest.mark.parametrize("name", ["tdbn", "bn", "tebn", "mpbn"])
+@pytest.mark.parametrize("name", NORMS)
 def test_a_norm_is_its_statement(name, detach, backend):
-    need(NORMS, name)
     spec = {"name": "lif", "surrogate": "arctan", "detach_reset": detach}
     soma = layer(backend, neuron=spec, norm=name, eta=0.7)
     stirred(soma.norm)
@@ -225,7 +245,6 @@ def assert_running(norm, followed):
 
 @pytest.mark.parametrize("name", ["tebn", "mpbn"])
 def test_a_norm_starts_as_its_paper_s(name):
-    need(NORMS, name)
     values = learned(layer("reference", neuron="lif", norm=name).norm)
     for key, value in values.items():
         assert np.all(value == (0.0 if key.endswith("bias") else 1.0)), key

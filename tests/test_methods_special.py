@@ -9,7 +9,6 @@ from torch import nn
 
 from quadspike import Network, Soma, create_neuron
 from quadspike.deploy import fold
-from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from tests.equations import norms
 from tests.equations.recursion import forward
@@ -23,7 +22,6 @@ from tests.method_cases import (
     backends,
     drawn,
     layer,
-    need,
     outcome,
 )
 
@@ -34,7 +32,6 @@ def plain(backend, **options):
 
 @backends
 def test_glif_with_its_gates_at_the_ends_is_lif(backend):
-    need(NEURONS, "glif")
     soma = layer(backend, neuron={"name": "glif", "surrogate": "arctan"}, norm=None)
     ends = {"A": 40.0, "B": -40.0, "G": 40.0}
     with torch.no_grad():
@@ -50,7 +47,6 @@ def test_glif_with_its_gates_at_the_ends_is_lif(backend):
 @backends
 @pytest.mark.parametrize("detach", [False, True])
 def test_plif_at_tau_2_is_lif_with_half_the_input(detach, backend):
-    need(NEURONS, "plif")
     spec = {"name": "plif", "surrogate": "arctan", "detach_reset": detach}
     soma = layer(backend, neuron=spec, norm=None)
     x, weights = drawn(21, spread=1.5)
@@ -63,7 +59,6 @@ def test_plif_at_tau_2_is_lif_with_half_the_input(detach, backend):
 @backends
 @pytest.mark.parametrize("name", ["ternary", "ternary-trained"])
 def test_ternary_with_non_negative_input_is_binary(name, backend):
-    need(NEURONS, name)
     soma = layer(backend, neuron={"name": name, "detach_reset": True}, norm=None)
     straight = {"name": "rectangle", "half_width": 1.0, "offset": -0.5}
     binary = plain(backend, surrogate=straight, detach_reset=True)
@@ -77,7 +72,6 @@ def test_ternary_with_non_negative_input_is_binary(name, backend):
 
 
 def test_a_learned_qif_starts_as_the_paper_s():
-    need(NEURONS, "qif-learned")
     x = torch.randn(5, 3, 4, dtype=torch.float64)
     assert torch.equal(create_neuron("qif-learned").double()(x), create_neuron("qif")(x))
 
@@ -102,7 +96,6 @@ def evaluated_mpbn(soma):
 
 @pytest.mark.parametrize("backend", ["reference", "auto"])
 def test_mpbn_at_inference_uses_its_running_statistics(backend):
-    need(NORMS, "mpbn")
     soma = Soma(CHANNELS, neuron="lif", norm="mpbn", timesteps=STEPS, backend=backend).double()
     membrane = evaluated_mpbn(soma)
     x = drawn(24)[0]
@@ -112,7 +105,6 @@ def test_mpbn_at_inference_uses_its_running_statistics(backend):
 
 
 def test_mpbn_folded_equals_unfolded_for_gains_of_either_sign():
-    need(NORMS, "mpbn")
     network = Network(
         nn.Linear(6, CHANNELS),
         Soma(CHANNELS, neuron="lif", norm="mpbn", timesteps=STEPS),

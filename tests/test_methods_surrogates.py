@@ -17,7 +17,6 @@ from tests.method_cases import (
     backends,
     drawn,
     layer,
-    need,
     outcome,
 )
 
@@ -27,17 +26,26 @@ SLOPES = {
     "triangle": ({"width": 0.8}, surrogates.triangle(0.8)),
     "arctan": ({"alpha": 3.0}, surrogates.arctan(3.0)),
     "sigmoid": ({"alpha": 5.0}, surrogates.sigmoid(5.0)),
+    "learned-width": ({}, surrogates.learned_width(0.25, 0.5)),
     "dspike": ({}, surrogates.dspike(3.0, 0.5)),
+    "dspike of SML": ({"temperature": 2.5, "half_width": 1.0}, surrogates.dspike(2.5, 1.0)),
 }
+
+
+def test_every_surrogate_has_a_statement():
+    assert {name.split()[0] for name in SLOPES} | {"evolving", "local-zo"} == set(SURROGATES)
 
 
 @backends
 @pytest.mark.parametrize("detach", [False, True])
 @pytest.mark.parametrize("name", SLOPES)
 def test_a_surrogate_is_its_statement(name, detach, backend):
-    need(SURROGATES, name)
     options, slope = SLOPES[name]
-    spec = {"name": "lif", "surrogate": {"name": name, **options}, "detach_reset": detach}
+    spec = {
+        "name": "lif",
+        "surrogate": {"name": name.split()[0], **options},
+        "detach_reset": detach,
+    }
     soma = layer(backend, neuron=spec, norm=None)
     x, weights = drawn(8)
     expected = backward(QUARTER_LIF, x, weights, slope, detach)
@@ -47,7 +55,6 @@ def test_a_surrogate_is_its_statement(name, detach, backend):
 @backends
 @pytest.mark.parametrize("progress", [0.0, 0.4, 1.0])
 def test_the_evolving_tanh_follows_the_training(progress, backend):
-    need(SURROGATES, "evolving")
     soma = layer(backend, neuron={"name": "lif", "surrogate": "evolving"}, norm=None)
     soma.neuron.progress.fill_(progress)
     x, weights = drawn(9)
@@ -56,7 +63,6 @@ def test_the_evolving_tanh_follows_the_training(progress, backend):
 
 
 def test_local_zo_passes_its_draws_back_through_time():
-    need(SURROGATES, "local-zo")
     soma = layer("reference", neuron={"name": "lif", "surrogate": "local-zo"}, norm=None)
     x, weights = drawn(10)
     trace = forward(QUARTER_LIF, x)
@@ -74,7 +80,6 @@ def test_local_zo_passes_its_draws_back_through_time():
 
 @pytest.mark.parametrize("v", [0.0, 0.3, -0.9])
 def test_local_zo_s_mean_is_the_gaussian_surrogate(v):
-    need(SURROGATES, "local-zo")
     count = 100_000
     x = torch.full((1, 1, count), 0.5 + v, dtype=torch.float64, requires_grad=True)
     LIF(surrogate="local-zo")(x).sum().backward()

@@ -8,6 +8,8 @@ import torch
 from torch import nn
 
 from quadspike import LIF, QIF, QuadspikeError, create_model, list_models, load_model, save_model
+from quadspike.analysis.energy import energy
+from quadspike.deploy import fold
 from quadspike.norms import TDBatchNorm
 from tests.conftest import calibrate
 
@@ -55,6 +57,43 @@ def test_eta_is_one_but_where_branches_meet_before_a_neuron():
     for name, eta in values.items():
         expected = 1 / math.sqrt(2) if ".second." in name else 1.0
         assert eta == pytest.approx(expected), name
+
+
+def test_eta_and_the_initial_gain_hold_in_every_layer():
+    form = {"residual": "sum-then-fire", "shortcut_neuron": False, "identity_norm": True}
+    model = make("resnet8", eta=0.3, initial_gain=0.8, **form)[0]
+    assert set(etas(model).values()) == {0.3}
+    assert len(etas(model)) == 1 + 3 * 3
+    for norm in (m for m in model.modules() if isinstance(m, TDBatchNorm)):
+        assert norm.gain == pytest.approx(0.15)
+        assert norm.weight.tolist() == pytest.approx([0.8] * norm.channels)
+
+
+def test_normalised_branches_sum_to_the_threshold_s_spread():
+    """What the neuron of a sum-then-fire block then receives is N(0, u_th^2), as elsewhere."""
+    spreads = {}
+    for norm in (True, False):
+        options = {"residual": "sum-then-fire", "shortcut_neuron": False, "identity_norm": norm}
+        model, x = make("resnet8", timesteps=1, **options)
+        _, seen = model(x, taps="membrane")  # at the first step it is the current
+        spreads[norm] = seen["layer1.0.second.soma"]["membrane"].std(correction=0).item()
+        mean = seen["layer1.0.second.soma"]["membrane"].mean().item()
+        assert (abs(mean) < 0.01) == norm
+    assert spreads[True] == pytest.approx(0.5, abs=0.05)
+    assert model.layer1[0].shortcut(x, None) is x
+
+
+def test_a_normalised_identity_survives_the_disk_and_is_not_folded(tmp_path):
+    model, x = make("resnet8", residual="sum-then-fire", identity_norm=True, eta=1.0)
+    again = load_model(save_model(calibrate(model, x), tmp_path / "m.safetensors")).eval()
+    assert torch.equal(again(x), model(x))
+    with pytest.raises(QuadspikeError, match=r"layer1.0.shortcut.norm.*no weights to take it in"):
+        fold(model)
+    assert "layer1.0.shortcut.norm" in " ".join(energy(model, (3, 16, 16), rates=0.1).uncounted)
+    plain, x = make("cnn", eta=0.7, initial_gain=0.5)
+    folded = fold(calibrate(plain, x))
+    again = load_model(save_model(folded, tmp_path / "folded.safetensors")).eval()
+    assert torch.equal(again(x), folded(x))
 
 
 def test_the_stem_s_width_and_the_shortcut_s_neuron_are_options():
@@ -188,6 +227,16 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         ({"name": "cnn", "in_channels": 1.5}, "in_channels"),
         ({"name": "resnet8", "residual": "sum"}, "residual form"),
         ({"name": "resnet8", "shortcut_neuron": False}, "shortcuts need a neuron"),
+        ({"name": "resnet8", "identity_norm": True}, "real numbers"),
+        ({"name": "cnn", "identity_norm": True}, "cnn has no identity_norm"),
+        (
+            {"name": "resnet8", "residual": "sum-then-fire", "identity_norm": True, "norm": None},
+            "identity_norm=True is for a normalisation",
+        ),
+        ({"name": "cnn", "eta": 0.0}, "eta must be a number > 0, got 0.0"),
+        ({"name": "cnn", "eta": 1.0, "norm": "bn"}, "eta=1.0 is tdBN's"),
+        ({"name": "cnn", "initial_gain": math.inf}, "initial_gain must be a number > 0"),
+        ({"name": "cnn", "initial_gain": 2.0, "norm": None}, "initial_gain=2.0 is for"),
         ({"name": "vggsnn", "image_size": 8}, "image_size"),
         ({"name": "resnet34", "stem_pool": "min"}, "stem pooling"),
         ({"name": "cnn", "timesteps": 0}, "timesteps"),

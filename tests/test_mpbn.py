@@ -276,14 +276,16 @@ def test_synchronised_workers_equal_one_process():
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     context = mp.get_context("spawn")
-    queue = context.SimpleQueue()
+    queue = context.Queue()
     workers = [
         context.Process(target=_worker, args=(rank, port, soma, x, weights, queue))
         for rank in range(2)
     ]
     for worker in workers:
         worker.start()
-    parts = {rank: [*map(torch.tensor, rest)] for rank, *rest in (queue.get(), queue.get())}
+    parts = {
+        rank: [*map(torch.tensor, rest)] for rank, *rest in (queue.get(timeout=60) for _ in workers)
+    }
     for worker in workers:
         worker.join(60)
         assert worker.exitcode == 0

@@ -4,86 +4,16 @@ import json
 import math
 import warnings
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, create_neuron
-from quadspike.neurons import (
-    NEURONS,
-)
-from quadspike.surrogates import ArcTan, Rectangle, Sigmoid, Triangle, Window
-from tests import oracle
+from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, Soma, create_neuron
+from quadspike.neurons import NEURONS
+from quadspike.surrogates import ArcTan, Rectangle, Window
 from tests.kernel_cases import fused
-
-PAPER = {"a": 0.25, "u1": 0.0, "u2": 0.5, "u_th": 0.5, "u_reset": 0.0}
-OTHER = {"a": 0.3, "u1": 0.4, "u2": -0.2, "u_th": 0.45, "u_reset": -0.1}
-SURROGATES = {
-    "rectangle": (Rectangle(0.5), oracle.box(-0.5, 0.5)),
-    "tall": (Rectangle(0.3, height=2.0, offset=0.1), oracle.box(-0.2, 0.4, 2.0)),
-    "triangle": (Triangle(0.8), oracle.triangle(0.8)),
-    "arctan": (ArcTan(2.0), oracle.arctan(2.0)),
-    "sigmoid": (Sigmoid(4.0), oracle.sigmoid(4.0)),
-}
-
-
-def case(name, parameters, surrogate, **options):
-    """A neuron of the package and its oracle."""
-    kinds = {"qif": (QIF, oracle.QIFOracle), "lif": (LIF, oracle.LIFOracle)}
-    ours, theirs = kinds[name]
-    return ours(**parameters, surrogate=surrogate, **options), theirs(**parameters)
-
-
-NEURON_CASES = [("qif", PAPER), ("qif", OTHER), ("lif", {"beta": 0.25, "u_th": 0.5}),
-                ("lif", {"beta": 0.6, "u_th": 0.8, "u_reset": 0.1})]  # fmt: skip
-
-
-@pytest.mark.parametrize("detach", [False, True])
-@pytest.mark.parametrize("surrogate", SURROGATES)
-@pytest.mark.parametrize(("name", "parameters"), NEURON_CASES)
-@pytest.mark.parametrize("steps", [1, 2, 7])
-def test_spikes_and_gradients_equal_an_independent_derivation(
-    name, parameters, surrogate, detach, steps
-):
-    ours, slope = SURROGATES[surrogate]
-    neuron, truth = case(name, parameters, ours, detach_reset=detach)
-    rng = np.random.default_rng(1)
-    x = rng.normal(0, 0.6, (steps, 3, 50))
-    weights = rng.normal(size=x.shape)
-    given_x = torch.tensor(x, requires_grad=True)
-    spikes = neuron(given_x)
-    (spikes * torch.tensor(weights)).sum().backward()
-    expected_grad, _ = oracle.backward(truth, x, weights, slope, detach)
-    np.testing.assert_array_equal(spikes.detach().numpy(), oracle.forward(truth, x)[1])
-    np.testing.assert_allclose(given_x.grad.numpy(), expected_grad, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("center", ["mean", "threshold"])
-def test_gradients_through_the_analytic_window(center):
-    neuron, truth = case("qif", OTHER, Window(center))
-    rng = np.random.default_rng(2)
-    x, weights = rng.normal(0, 0.6, (5, 400)), rng.normal(size=(5, 400))
-    given_x = torch.tensor(x, requires_grad=True)
-    (neuron(given_x) * torch.tensor(weights)).sum().backward()
-    slope = oracle.qif_window(**{k: v for k, v in OTHER.items() if k != "u_reset"}, center=center)
-    expected, _ = oracle.backward(truth, x, weights, slope)
-    np.testing.assert_allclose(given_x.grad.numpy(), expected, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize(("name", "parameters"), NEURON_CASES)
-def test_learned_parameters_receive_the_derived_gradients(name, parameters):
-    learned = {k: nn.Parameter(torch.tensor(v, dtype=torch.float64)) for k, v in parameters.items()}
-    neuron, truth = case(name, learned, ArcTan()), case(name, parameters, ArcTan())[1]
-    rng = np.random.default_rng(3)
-    x, weights = rng.normal(0, 0.6, (6, 200)), rng.normal(size=(6, 200))
-    (neuron[0](torch.tensor(x)) * torch.tensor(weights)).sum().backward()
-    _, grads = oracle.backward(truth, x, weights, oracle.arctan())
-    for key, value in learned.items():
-        assert value.grad is not None
-        assert value.grad.item() == pytest.approx(grads[key], rel=1e-10), key
 
 
 @pytest.mark.parametrize("name", NEURONS)
@@ -245,6 +175,15 @@ def test_parameters_per_step_end_with_their_last_step():
     _, state = neuron.run(x)
     with pytest.raises(QuadspikeError, match="step 3"):
         neuron.run(x[:1], state)
+
+
+@pytest.mark.parametrize("backend", ["reference", "vectorised"])
+def test_parameters_for_one_step_do_not_serve_more(backend):
+    for soma in (Soma(2, LIF(beta=torch.zeros(1, 2))), Soma(2, "glif", timesteps=1)):
+        soma.backend = backend
+        assert soma(torch.zeros(1, 3, 2)).shape == (1, 3, 2)
+        with pytest.raises(QuadspikeError, match="parameters for 1 steps"):
+            soma(torch.zeros(2, 3, 2))
 
 
 def fitted(name, channels, timesteps):

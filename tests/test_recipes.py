@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadspike import QuadspikeError, composition
+from quadspike import QuadspikeError, composition, create_neuron
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.recipes.registry import OPEN
+from quadspike.surrogates import Window
 from quadspike.training import recipe as module
 from quadspike.training.network import make_network
 from quadspike.training.recipe import Recipe
@@ -154,9 +155,11 @@ FIELDS = {
     "neuron": st.sampled_from(module._NAMES["neuron"]),
     "detach_reset": st.booleans(),
     "norm": st.sampled_from(module._NAMES["norm"]),
+    "initial_gain": positive,
     "sync_norm": st.booleans(),
     "residual": st.sampled_from(module._NAMES["residual"]),
     "shortcut_neuron": st.booleans(),
+    "identity_norm": st.booleans(),
     "stem_width": st.none() | count,
     "dropout": share,
     "loss": st.sampled_from(module._NAMES["loss"]),
@@ -179,7 +182,17 @@ FIELDS = {
     "deterministic": st.booleans(),
     "backend": st.sampled_from(module._NAMES["backend"]),
 }
-WINDOWS = st.fixed_dictionaries({"window": st.none() | st.sampled_from(get_args(module.Center))})
+WINDOWS = st.one_of(
+    st.just({"window": None}),
+    st.fixed_dictionaries(
+        {
+            "window": st.sampled_from(get_args(module.Center)),
+            "window_scale": positive,
+            "window_height": st.sampled_from(module._NAMES["window_height"]),
+        }
+    ),
+    st.fixed_dictionaries({"norm": st.just("tdbn"), "eta": st.none() | positive}),
+)
 SURROGATES = st.fixed_dictionaries({"surrogate": st.sampled_from(module._NAMES["surrogate"])})
 AIDED = st.one_of(
     st.fixed_dictionaries({"aid": st.sampled_from([None, "sml", "imp"])}),
@@ -216,7 +229,7 @@ def go_together(values):
 
 
 VALUES = (
-    st.tuples(CHOSEN, DATA, WINDOWS | SURROGATES, AIDED)
+    st.tuples(WINDOWS | SURROGATES, CHOSEN, DATA, AIDED)
     .map(lambda parts: dict(ChainMap(*parts, {"name": "mine", "model": "cnn"})))
     .filter(go_together)
 )
@@ -237,7 +250,7 @@ NEVER = st.sampled_from(
     [[], {}, (1,), "", "?", "QIF", b"sgd", object, math.nan, math.inf, -math.inf, -1, -0.5, 2.5]
 )
 HUGE = st.just(10**400)
-FLAGS = ("detach_reset", "sync_norm", "shortcut_neuron", "autoaugment", "deterministic")
+FLAGS = module._FLAGS
 NAMES = tuple(module._NAMES)
 COUNTS = ("timesteps", "epochs", "batch_size", "accumulate", "stem_width", "evaluate_every")
 FROM_ZERO = ("cutout", "validation", "seed")
@@ -256,8 +269,14 @@ BAD = {
     "im_weight": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
     "weight_decay": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
     "warmup_epochs": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
-    "lr": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None, 0]),
-    "clip": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", 0]),
+    **{
+        f: NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None, 0])
+        for f in ("lr", "initial_gain", "window_scale")
+    },
+    **{
+        f: NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", 0])
+        for f in ("clip", "eta")
+    },
 }
 
 
@@ -281,6 +300,12 @@ def test_a_bad_value_is_refused_by_name(field, data):
     ("fields", "words"),
     [
         ({"window": "mean", "surrogate": "triangle"}, ("window='mean'", "surrogate='triangle'")),
+        ({"window_scale": 2.0}, ("window_scale=2.0", "say where", "threshold")),
+        (
+            {"window_height": "unit-area", "surrogate": "triangle"},
+            ("window_height='unit-area'", "say where"),
+        ),
+        ({"eta": 1.0, "norm": "bn"}, ("eta=1.0", "norm='bn'")),
         ({"aid": "sml", "model": "mlp"}, ("aid='sml'", "stages")),
         ({"aid": "imp", "shortcut_form": "sum"}, ("shortcut_form='sum'", "aid='imp'")),
         ({"dataset": "cifar10-dvs"}, ("name one", "last100")),
@@ -297,6 +322,16 @@ def test_fields_that_do_not_go_together(fields, words):
     with pytest.raises(QuadspikeError) as caught:
         Recipe(**{"name": "mine", "dataset": "digits", "model": "cnn", **fields})
     assert all(word in str(caught.value) for word in words)
+
+
+def test_the_window_s_shape_reaches_the_neuron():
+    recipe = Recipe(
+        "mine", "digits", "cnn", window="mean", window_scale=2, window_height="unit-area"
+    )
+    window = create_neuron(recipe.neuron_config()).surrogate
+    assert window == Window("mean", 2, "unit-area")
+    plain = Recipe("mine", "digits", "cnn", surrogate="window", window_scale=0.5)
+    assert create_neuron(plain.neuron_config()).surrogate == Window("threshold", 0.5)
 
 
 def test_what_is_not_a_recipe_is_not_read_as_one():

@@ -267,6 +267,25 @@ def test_a_neuron_that_cannot_be_drawn(
     assert message is None or message in page.text()
 
 
+def test_a_neuron_that_only_derives_from_lif_is_not_drawn_as_one(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", neuron="lif")
+    assert "Beside a QIF" in page_of(tmp_path, folder)[1].text()
+    change_record(folder, neuron={"name": "im-lif"})
+    assert "Beside a QIF" not in page_of(tmp_path, folder)[1].text()
+
+
+def test_every_threshold_has_its_line(tmp_path: Path) -> None:
+    def lines() -> int:
+        _, page = page_of(tmp_path, folder)
+        return sum(attributes.get("class") == "threshold" for _, attributes in page.tags)
+
+    folder = make_run(tmp_path / "run")
+    layers = json.loads((folder / "record.json").read_text())["layers"]
+    assert lines() == len(layers)
+    change_record(folder, layers=[{**layer, "edges": [-0.5, 0.5]} for layer in layers])
+    assert lines() == 2 * len(layers)
+
+
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
 

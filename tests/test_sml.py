@@ -95,6 +95,7 @@ def test_the_published_head():
         (512, 1024),
         (100, 512),
     ]
+    assert SurrogateHead(256, 256, 100)[0].kernel_size == (7, 7)  # as wide is not wider
     narrow = SurrogateHead(128, 256, 100)
     assert narrow[0].weight.shape == (256, 128, 7, 7)
     strides = [(m.stride, m.padding) for m in narrow if isinstance(m, nn.Conv2d)]

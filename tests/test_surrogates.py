@@ -71,6 +71,17 @@ def test_windows_are_closed_with_height_one():
         assert slope(neuron.surrogate, v, neuron).tolist() == [0, 1, 1, 1, 0]
 
 
+@pytest.mark.parametrize("center", ["mean", "threshold", "stationary"])
+def test_a_window_of_another_width_and_of_area_one(center):
+    usual, wide = Window(center), Window(center, scale=3.0, height="unit-area")
+    low, high = usual.window(QIF())
+    left, right = wide.window(QIF())
+    assert left + right == pytest.approx(low + high)
+    assert right - left == pytest.approx(3 * (high - low))
+    assert wide.constants(QIF()).height * (right - left) == pytest.approx(1.0)
+    assert usual.constants(QIF()).height == 1.0
+
+
 def test_lif_has_its_own_analytic_window():
     neuron = LIF(beta=0.2, surrogate=Window("threshold"))
     low, high = neuron.surrogate.window(neuron)
@@ -144,6 +155,19 @@ def test_a_soma_sees_the_training_go_on(backend):
     assert not torch.allclose(grads[0], grads[2])
 
 
+def test_a_surrogate_that_evolves_may_come_later():
+    neuron = LIF()
+    neuron.surrogate = Evolving()
+    x = torch.full((1, 1), 0.6, requires_grad=True)
+    slopes = []
+    for share in (0.0, 1.0):
+        neuron.progress.fill_(share)
+        (grad,) = torch.autograd.grad(neuron(x).sum(), x)
+        slopes.append(grad.item())
+    assert slopes == pytest.approx([0.5 / math.cosh(0.1) ** 2, 5 / math.cosh(1) ** 2], rel=1e-5)
+    assert not neuron.state_dict()
+
+
 def test_lsg_s_window_follows_what_is_learned_and_passes_it_no_gradient():
     beta = nn.Parameter(torch.tensor([0.2, 0.9]))
     neuron = LIF(beta=beta, surrogate="learned-width")
@@ -179,6 +203,8 @@ def test_config_round_trip(name):
         (lambda: create_surrogate("sigmod"), "did you mean 'sigmoid'"),
         (lambda: create_surrogate({"name": "arctan", "beta": 1}), "arctan"),
         (lambda: Window("middle"), "unknown window center"),
+        (lambda: Window(height="two"), "unknown window height"),
+        (lambda: Window(scale=0.0), "scale > 0"),
         (lambda: Rectangle(half_width=0), "half_width > 0"),
         (lambda: Triangle(-1), "width > 0"),
         (lambda: ArcTan(float("nan")), "alpha > 0"),

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from quadspike import LIF, QuadspikeError, Soma
+from quadspike.analysis.layers import describe_layers
 from quadspike.call import Call
 from quadspike.deploy import check_fold, fold
 from quadspike.models import create_model
@@ -88,3 +89,10 @@ def test_a_fold_knows_the_ties_at_both_thresholds():
     calibrate(model, x)
     check = check_fold(model, fold(model), x)
     assert check.unexplained == 0
+
+
+def test_both_thresholds_are_in_a_run_s_record():
+    net = create_model("cnn", neuron="ternary", in_channels=1, seed=0)
+    layer = describe_layers(net, torch.randn(4, 1, 8, 8))[0]
+    assert layer["edges"] == [-0.5, 0.5]
+    assert layer["rate"] > 0

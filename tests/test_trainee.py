@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from quadspike import Network, QuadspikeError, Soma, create_model
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.losses import LOSSES, mean_cross_entropy
+from quadspike.models.registry import seeded
 from quadspike.norms import BatchNorm
 from quadspike.training import Recipe
 from quadspike.training.network import make_network
@@ -69,13 +70,23 @@ def test_heads_are_a_function_of_the_seed() -> None:
     assert not torch.equal(one.state_dict()[first], other.state_dict()[first])
 
 
-def test_heads_follow_the_network_s_type_and_the_recipe_s_statistics() -> None:
-    asked = trainee(aid="sml", precision="fp64", sync_norm=False)
+def test_heads_do_not_repeat_the_draws_of_the_network_s_weights() -> None:
+    heads = trainee(aid="shortcuts", seed=3).heads
+    assert heads is not None
+    with seeded(3):
+        first = nn.Linear(32, 10)
+    assert heads.state_dict()["heads.0.weight"].shape == first.weight.shape
+    assert not torch.equal(heads.state_dict()["heads.0.weight"], first.weight)
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_heads_follow_the_network_s_type_and_the_recipe_s_statistics(sync: bool) -> None:
+    asked = trainee(aid="sml", precision="fp64", sync_norm=sync)
     assert asked.heads is not None
     assert {p.dtype for p in asked.heads.parameters()} == {torch.float64}
     norms = [m for m in asked.heads.modules() if isinstance(m, BatchNorm)]
     assert norms
-    assert not any(norm.sync for norm in norms)
+    assert {norm.sync for norm in norms} == {sync}
 
 
 def test_the_paper_s_network_gets_the_published_width_and_small_ones_less() -> None:

@@ -41,8 +41,9 @@ def describe_layers(model: Network, x: Tensor) -> list[dict[str, Any]]:
                 "inside_window": float(values["window"].mean()),
                 "mean": float(values["mean"].mean()),
                 "largest": float(values["largest"].max()),
-                "window": [_middle(edge) for edge in neuron.surrogate.window(neuron)],
-                "threshold": _middle(neuron.threshold),
+                "window": [middle(edge) for edge in neuron.surrogate.window(neuron)],
+                "threshold": middle(neuron.threshold),
+                "edges": [middle(edge) for edge in neuron.edges],
                 "histogram": {
                     "low": HISTOGRAM.low,
                     "high": HISTOGRAM.high,
@@ -53,6 +54,6 @@ def describe_layers(model: Network, x: Tensor) -> list[dict[str, Any]]:
     return layers
 
 
-def _middle(value: Any) -> float:
+def middle(value: Any) -> float:
     """A number, or the mean of those of every channel."""
     return float(value.mean()) if isinstance(value, Tensor) else float(value)

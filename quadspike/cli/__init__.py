@@ -10,12 +10,13 @@ from typing import NoReturn
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
-from quadspike.cli import data
+from quadspike.cli import data, records
 from quadspike.cli.bench import bench
 from quadspike.cli.compare import compare
 from quadspike.cli.energy import energy
 from quadspike.cli.evaluate import evaluate
 from quadspike.cli.figures import figures
+from quadspike.cli.layers import layers
 from quadspike.cli.models import models
 from quadspike.cli.quickstart import quickstart
 from quadspike.cli.recipes import recipes
@@ -30,6 +31,7 @@ COMMANDS: Commands = {
     "compare": compare,
     "evaluate": evaluate,
     "report": report,
+    "layers": layers,
     "bench": bench,
     "energy": energy,
     "figures": figures,
@@ -44,6 +46,16 @@ GROUPS: dict[str, tuple[str, Commands]] = {
             "show": data.show,
             "download": data.download,
             "simulate": data.simulate,
+        },
+    ),
+    "records": (
+        "Records: finished runs kept as small text, checked, and made into tables.",
+        {
+            "add": records.add,
+            "verify": records.verify,
+            "table": records.table,
+            "export": records.export,
+            "evaluate": records.evaluate,
         },
     ),
 }
@@ -78,8 +90,12 @@ def program() -> NoReturn:
     code: str | int | None = 0
     try:
         main()
+        sys.stdout.flush()
     except SystemExit as stop:
         code = stop.code
+    except BrokenPipeError:  # whoever was reading has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # The threads of a process group and Python's own end now and then wait for each other
         # for ever, or abort; nothing is left to be done.

@@ -40,7 +40,7 @@ def energy(
             cifar10 unless the weights say otherwise.
         timesteps: Steps a static image is shown, or frames of an event recording; 2 unless
             the weights say otherwise.
-        neuron: qif (unless said otherwise) or lif.
+        neuron: qif (unless said otherwise), lif, or one of those it is compared with.
         residual: fire-then-sum (unless said otherwise) or sum-then-fire, for the ResNets.
         rate: The firing rate assumed for every layer's input; without it, the rate that the
             paper's Table 3 implies, or an untrained layer's where it implies none.

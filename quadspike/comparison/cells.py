@@ -17,9 +17,9 @@ Verdict = Literal["yes", "partly", "no"]
 class Cell:
     """A printed figure, and why it is (partly, not) of the same setting as the runs.
 
-    `yes`: the paper's own setting. `partly`: data, network and steps agree, but the figure is
-    quoted from authors whose training and variant of the network are their own. `no`: not even
-    that.
+    `yes`: the paper's own setting, but for what the reasons say. `partly`: data, network and
+    steps agree, but the figure is quoted from authors whose training and variant of the network
+    are their own. `no`: not even that, or the method is a reconstruction.
     """
 
     figure: Figure
@@ -43,6 +43,8 @@ def judge(method: Method, recipe: Recipe) -> Cell | None:
 
     figure = min(method.figures, key=distance)
     against = _against(figure, recipe)
+    if method.status == "reconstruction":
+        against = [method.differs, *against]
     if against:
         return Cell(figure, "no", tuple(against))
     quoted = method.neuron != "qif"

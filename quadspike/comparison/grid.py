@@ -142,7 +142,7 @@ def _count(number: int, what: str) -> str:
 def _remarks(comparison: Comparison, common: frozenset[str]) -> tuple[str, ...]:
     """What to know before reading a single cell."""
     spread = (
-        "One seed a method: differences of a few tenths may be chance."
+        "One seed a method: nothing here says how much of a difference is chance."
         if comparison.seeds == 1
         else "± is the sample standard deviation over seeds."
     )

@@ -15,7 +15,7 @@ from quadspike.comparison.jobs import ComparisonFolder, Job, plan
 from quadspike.comparison.outcome import Outcome
 from quadspike.comparison.pace import Pace
 from quadspike.comparison.rows import Comparison, summarise
-from quadspike.errors import QuadspikeError, check_count
+from quadspike.errors import QuadspikeError, WriteError, check_count
 from quadspike.methods import METHODS, Method, find_method
 from quadspike.models import load_model
 from quadspike.training.distributed import Workers, asked_workers, choose_device
@@ -62,7 +62,7 @@ def compare(
 
     A run lies in `OUT/METHOD/seed-N`, the table in `OUT`. Called again it goes on: what is
     finished or has failed is not run again, what was interrupted is resumed. A signal saves and
-    ends the run under way, and the comparison has its exit code.
+    ends the run under way, and the comparison has its exit code; a full disk ends it at once.
     """
     chosen = choose_methods(methods)
     if asked_workers().many:
@@ -81,9 +81,10 @@ def compare(
 
 
 def _check_folder(job: Job) -> None:
-    """Refuse a run's folder that holds another recipe, before any work."""
+    """Refuse a run's folder that holds another recipe or a damaged outcome, before any work."""
     if RunFolder(job.folder).recipe.exists():
         RunFolder(job.folder).check(job.recipe, resume=True)
+    job.outcome()
 
 
 def _run_all(
@@ -125,6 +126,8 @@ def _run(job: Job, place: torch.device, data: TrainingData, watcher: Watcher) ->
             observers=[pace, watcher],
         )
         return result.exit_code or _measured(job, result, pace)
+    except WriteError:
+        raise  # a full disk is no method's defect, and would be every other's too
     except Exception as error:
         # One method's defect must not cost the others their runs.
         return Outcome(job.method.key, job.seed, failure=_reason(error))

@@ -43,15 +43,15 @@ def fold(model: Network) -> Network:
         norm = module.norm if isinstance(module, Soma) else module
         if not isinstance(norm, BatchNorm):
             continue
+        if norm.cannot_fold:
+            raise QuadspikeError(
+                f"cannot fold layer {name!r}: {norm.cannot_fold}; run the network as it is"
+            )
         if not isinstance(synapse, Synapse):
             found = type(synapse).__name__ if synapse is not None else "nothing"
             raise QuadspikeError(
                 f"cannot fold layer {name!r}: its normalisation follows {found}, not a "
                 "convolution or linear layer; put the soma right after its synapse"
-            )
-        if norm.cannot_fold:
-            raise QuadspikeError(
-                f"cannot fold layer {name!r}: {norm.cannot_fold}; run the network as it is"
             )
         _merge(synapse, norm)
         if isinstance(module, Soma):
@@ -67,7 +67,8 @@ def fold(model: Network) -> Network:
             "and its soma next to each other in a Chain"
         )
     if folded.config is not None:
-        folded.config = {**folded.config, "norm": None}  # which is built as it now is
+        without = {"norm": None, "eta": None, "initial_gain": 1.0}
+        folded.config = {**folded.config, **without}  # which is built as it now is
         if any(isinstance(soma.neuron, Sided) for soma in folded.somas().values()):
             folded.config["neuron"] = {**folded.config["neuron"], "sided": True}
     return folded

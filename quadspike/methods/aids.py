@@ -31,7 +31,8 @@ METHODS = (
         ),
         differs=(
             "The authors use beta = 1/2, u_th = 1, a surrogate of Dspike's kind, AdamW and "
-            "AutoAugment."
+            "AutoAugment, and choose the blocks that branches follow; here it is every stage but "
+            "the last."
         ),
         aid="sml",
         figures=(
@@ -95,8 +96,9 @@ METHODS = (
             2024,
         ),
         differs=(
-            "The authors' network on ImageNet is SEW-ResNet-34 with neurons that do not leak and "
-            "reset by subtraction."
+            "The authors' network on ImageNet is SEW-ResNet-34 with neurons that do not leak, "
+            "reset by subtraction and start from U(0.4, 0.6) at u_th = 1; the start here is that "
+            "of their network on CIFAR10-DVS."
         ),
         loss="lts",
         aid="imp",

@@ -37,7 +37,7 @@ METHODS = (
         ),
         differs=(
             "The authors use beta = 1/2, u_th = 1, a triangular surrogate and plain batch "
-            "normalisation, and trained ResNet-19 at T = 6."
+            "normalisation."
         ),
         loss="tet",
         figures=(
@@ -76,8 +76,9 @@ METHODS = (
             2022,
         ),
         differs=(
-            "The equations are those of the publication; the released code takes the loss of "
-            "input currents instead, and a fixed Dspike surrogate."
+            "The equations are the publication's as we remember it; the weight of the loss is that "
+            "of the released code, which takes it of input currents and has a fixed Dspike "
+            "surrogate instead."
         ),
         surrogate="evolving",
         loss="im",
@@ -102,9 +103,10 @@ METHODS = (
         paragraph=(
             "Instead of choosing a surrogate, the step function's slope is measured: how far a "
             "random nudge of the membrane would have changed the spike, averaged over a few "
-            "draws. On average that is a Gaussian of width delta, but most elements get exactly "
-            "zero, which makes the backward pass sparse. Here every draw is a function of the "
-            "seed, the step, the layer and its place, so runs repeat."
+            "draws. On average that is a Gaussian of width delta, but an element gets exactly zero "
+            "where no draw reaches the threshold, which makes the backward pass sparse: about a "
+            "third of them under tdBN at the start, more with fewer draws. Here every draw is a "
+            "function of the seed, the step, the layer and its place, so runs repeat."
         ),
         equation=(
             "do/du := 1/m sum over k of [|u - u_th| < delta |z_k|] |z_k| / (2 delta)\n"
@@ -120,7 +122,7 @@ METHODS = (
         title="LocalZO + TET",
         kind="surrogate",
         line="the same with the TET loss, as the paper's tables have it",
-        paragraph="Both of the above together: neither replaces the other.",
+        paragraph="TET and LocalZO together: neither replaces the other.",
         equation="the surrogate of LocalZO with the loss of TET",
         source=_LOCAL_ZO,
         differs=_LOCAL_ZO_DIFFERS,
@@ -138,7 +140,7 @@ METHODS = (
         kind="surrogate",
         line="the slope of a hyperbolic tangent cut to the unit interval",
         paragraph=(
-            "A tangent that is stretched to run exactly from 0 to 1 across an interval of unit "
+            "A hyperbolic tangent, stretched to run exactly from 0 to 1 across an interval of unit "
             "length around the threshold, and its slope as the surrogate. Its temperature b "
             "moves it between a straight line and a step. The paper's tables have no row for it, "
             "but MPBN and IM-Loss's code train with it and SML with a relative."

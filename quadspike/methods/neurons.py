@@ -197,9 +197,9 @@ METHODS = (
         line="the same with a learned height of the spikes, one a layer",
         paragraph=(
             "What a layer emits is its ternary spike times a learned number that starts at 1; "
-            "the reset follows the spike itself. At inference the number is multiplied into the "
-            "weights that read the spikes, so that they are whole again, except where an "
-            "identity shortcut adds them to a membrane."
+            "the reset follows the spike itself. Weights that read the spikes could take the "
+            "number in at inference, so that they are whole again, except where an identity "
+            "shortcut adds them to a membrane; `deploy.fold` leaves it where it is."
         ),
         equation="the ternary neuron; emitted: alpha o(t), alpha learned, 1 at the start",
         source=_TERNARY,

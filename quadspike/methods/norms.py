@@ -42,7 +42,7 @@ METHODS = (
             "a neuron has the threshold as its standard deviation: neither silent nor saturated "
             "layers at any depth. Where two normalised branches meet, each is scaled by one over "
             "the square root of two. At inference it folds into the synapse before it. In this "
-            "comparison it is the setting that every method below changes in one place."
+            "comparison it is the setting that the methods below change, in the fields they name."
         ),
         equation=(
             "y = gamma eta u_th (x - E[x]) / sqrt(Var[x] + eps) + xi,   E, Var over (T, B, H, W)\n"
@@ -55,8 +55,7 @@ METHODS = (
             2021,
         ),
         differs=(
-            "The authors' ResNet-19 has a stem of 128 channels and no neurons on its "
-            "shortcuts, and they trained at T = 6."
+            "The authors' ResNet-19 has a stem of 128 channels and no neurons on its shortcuts."
         ),
         figures=(
             Figure("cifar10", 6, 93.16),

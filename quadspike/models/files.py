@@ -24,19 +24,23 @@ _HEADER = "quadspike"
 
 def save_model(model: Network, path: str | Path) -> Path:
     """Write weights and configuration to one file, all or nothing."""
+    target = Path(path)
+    header = json.dumps({"format": FORMAT, "config": configuration(model)})
+    tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(target, save(tensors, metadata={_HEADER: header}))
+    return target
+
+
+def configuration(model: Network) -> dict[str, Any]:
+    """What `create_model` takes to make such a model."""
     if model.config is None:
         raise QuadspikeError(
             "only models from create_model know how to be rebuilt; "
             "save your own network's state_dict with safetensors"
         )
-    target = Path(path)
     check_name("neuron", model.config["neuron"]["name"], NEURONS)
-    live = {"timesteps": model.timesteps, "readout": model.readout}
-    header = json.dumps({"format": FORMAT, "config": {**model.config, **live}})
-    tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(target, save(tensors, metadata={_HEADER: header}))
-    return target
+    return {**model.config, "timesteps": model.timesteps, "readout": model.readout}
 
 
 def load_model(path: str | Path, **overrides: Any) -> Network:
@@ -54,12 +58,17 @@ def load_model(path: str | Path, **overrides: Any) -> Network:
         )
     saved = _parse(header, target)
     check_overrides(overrides)
-    model = create_model(**{**saved, **overrides}).to(_dtype(tensors))
+    return rebuild({**saved, **overrides}, tensors, target)
+
+
+def rebuild(config: dict[str, Any], tensors: dict[str, Tensor], source: Path) -> Network:
+    """The model of a `configuration` with its weights, which `source` held."""
+    model = create_model(**config).to(_dtype(tensors))
     hold_initial_membranes(model, tensors)
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
-        raise QuadspikeError(f"the weights in {target} do not fit its model: {error}") from None
+        raise QuadspikeError(f"the weights in {source} do not fit its model: {error}") from None
     return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
 
 

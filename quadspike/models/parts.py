@@ -11,7 +11,7 @@ from torch import nn
 from quadspike.errors import QuadspikeError
 from quadspike.models.chain import Chain
 from quadspike.neurons import Neuron, create_neuron
-from quadspike.norms import create_norm
+from quadspike.norms import BatchNorm, create_norm
 from quadspike.soma import Soma
 
 
@@ -23,6 +23,8 @@ class Build:
     norm: str | None = "tdbn"
     backend: str = "auto"
     timesteps: int | None = None
+    eta: float | None = None
+    """tdBN's eta of every layer, in place of each one's own."""
 
     def conv(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> nn.Conv2d:
         bias = self.norm is None  # a normalisation brings its own
@@ -36,14 +38,21 @@ class Build:
         if self.norm is None:
             return nn.Identity()
         threshold = create_neuron(self.neuron).threshold
-        norm = create_norm(self.norm, channels, threshold, eta, self.timesteps)
+        norm = create_norm(self.norm, channels, threshold, self._eta(eta), self.timesteps)
         if norm.timesteps is not None:
             raise QuadspikeError(
                 f"{norm.name} has parameters of each step and needs a neuron behind it, which "
-                "knows the step: use shortcut_neuron=True"
+                "knows the step: use shortcut_neuron=True and no identity_norm"
             )
         norm.membrane = None  # without a neuron there is none
         return norm
+
+    def identity(self, channels: int, eta: float) -> Chain:
+        """A shortcut that only normalises."""
+        norm = self.normalise(channels, eta)
+        if isinstance(norm, BatchNorm):
+            norm.cannot_fold = "it normalises an identity, which has no weights to take it in"
+        return Chain(OrderedDict([("norm", norm)]))
 
     def layer(self, synapse: nn.Module, end: nn.Module) -> Chain:
         """A synapse and what follows it, by name."""
@@ -51,4 +60,9 @@ class Build:
         return Chain(OrderedDict([("synapse", synapse), (name, end)]))
 
     def soma(self, channels: int, residual: str | None = None, eta: float = 1.0) -> Soma:
-        return Soma(channels, self.neuron, self.norm, residual, eta, self.backend, self.timesteps)
+        return Soma(
+            channels, self.neuron, self.norm, residual, self._eta(eta), self.backend, self.timesteps
+        )
+
+    def _eta(self, usual: float) -> float:
+        return usual if self.eta is None else self.eta

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from quadspike.models import resnet, small, vgg
 from quadspike.models.network import Network, Readout
 from quadspike.models.parts import Build
 from quadspike.neurons import Neuron, create_neuron
+from quadspike.norms import BatchNorm
 
 Layers = OrderedDict[str, nn.Module]
 
@@ -31,6 +33,7 @@ class Request:
     image_size: int
     residual: str = "fire-then-sum"
     shortcut_neuron: bool = True
+    identity_norm: bool = False
     stem_width: int | None = None
     stem_pool: str = "max"
     dropout: float = 0.0
@@ -51,7 +54,7 @@ class Entry:
 def _resnet(plan: resnet.Plan) -> Callable[[Request], Layers]:
     def make(ask: Request) -> Layers:
         shape = replace(plan, stem=ask.stem_width or plan.stem)
-        form = resnet.ResidualForm(ask.residual, ask.shortcut_neuron)
+        form = resnet.ResidualForm(ask.residual, ask.shortcut_neuron, ask.identity_norm)
         return resnet.layers(
             shape,
             ask.build,
@@ -77,7 +80,7 @@ def _cnn(ask: Request) -> Layers:
     return small.cnn_layers(ask.build, ask.in_channels, ask.num_classes)
 
 
-_RESIDUAL = frozenset({"residual", "shortcut_neuron", "stem_width", "dropout"})
+_RESIDUAL = frozenset({"residual", "shortcut_neuron", "identity_norm", "stem_width", "dropout"})
 OPTIONS = (*sorted(_RESIDUAL), "stem_pool")
 MODELS: dict[str, Entry] = {
     "resnet19": Entry(
@@ -143,6 +146,8 @@ def create_model(
     *,
     neuron: str | dict[str, Any] | Neuron = "qif",
     norm: str | None = "tdbn",
+    eta: float | None = None,
+    initial_gain: float = 1.0,
     num_classes: int = 10,
     in_channels: int = 3,
     timesteps: int = 2,
@@ -152,6 +157,7 @@ def create_model(
     stem_pool: str = "max",
     stem_width: int | None = None,
     shortcut_neuron: bool = True,
+    identity_norm: bool = False,
     readout: Readout = "mean",
     backend: str = "auto",
     seed: int | None = None,
@@ -159,9 +165,12 @@ def create_model(
     """A network by name, its weights drawn anew.
 
     `seed` makes the weights a function of it alone; without one they follow
-    `torch.manual_seed`. `image_size` matters to models that flatten (vggsnn, mlp). `residual`,
-    `shortcut_neuron` and `stem_width` are for the ResNets, `stem_pool` for resnet34, `dropout`,
-    before the classifier, for the ResNets and vggsnn.
+    `torch.manual_seed`. `eta` is tdBN's factor on the threshold in every layer; without it, it is
+    1, and 1/sqrt(2) where two branches meet before a neuron. `initial_gain` is what the weights of
+    every normalisation start from. `image_size` matters to models that flatten (vggsnn, mlp).
+    `residual`, `shortcut_neuron`, `identity_norm` (a normalisation on identity shortcuts, for
+    sum-then-fire) and `stem_width` are for the ResNets, `stem_pool` for resnet34, `dropout`, before
+    the classifier, for the ResNets and vggsnn.
 
     >>> model = create_model("cnn", in_channels=1, timesteps=4)
     >>> model(torch.randn(2, 1, 8, 8)).shape
@@ -172,25 +181,29 @@ def create_model(
     check_count("in_channels", in_channels)
     prototype = create_neuron(neuron)
     ask = Request(
-        Build(prototype, norm, backend, check_count("timesteps", timesteps)),
+        Build(prototype, norm, backend, check_count("timesteps", timesteps), eta),
         in_channels,
         num_classes,
         check_count("image_size", entry.image_size if image_size is None else image_size),
         residual,
         shortcut_neuron,
+        identity_norm,
         None if stem_width is None else check_count("stem_width", stem_width),
         stem_pool,
         dropout,
     )
     _check_taken(name, entry, ask)
+    check_gains(norm, eta, initial_gain, identity_norm)
     composition.check(composition.Parts(prototype.name, norm, prototype.surrogate.name))
     with seeded(seed):
         net = Network(entry.make(ask), timesteps=timesteps, readout=readout, input_rank=4)
-        initialize(net)
+        initialize(net, initial_gain)
     net.config = {
         "name": name,
         "neuron": prototype.config(),
         "norm": norm,
+        "eta": eta,
+        "initial_gain": initial_gain,
         "num_classes": num_classes,
         "in_channels": in_channels,
         "timesteps": timesteps,
@@ -200,6 +213,7 @@ def create_model(
         "stem_pool": stem_pool,
         "stem_width": stem_width,
         "shortcut_neuron": shortcut_neuron,
+        "identity_norm": identity_norm,
         "readout": readout,
     }
     return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
@@ -218,6 +232,25 @@ def _check_taken(name: str, entry: Entry, ask: Request) -> None:
             )
 
 
+def check_gains(
+    norm: str | None, eta: float | None, initial_gain: float, identity_norm: bool
+) -> None:
+    """Refuse gains that are none, and those of a normalisation that is not there."""
+    for option, value in (("eta", eta), ("initial_gain", initial_gain)):
+        if not (value is None and option == "eta") and not _is_positive(value):
+            raise QuadspikeError(f"{option} must be a number > 0, got {value!r}")
+    if eta is not None and norm != "tdbn":
+        raise QuadspikeError(f"eta={eta!r} is tdBN's, got norm={norm!r}; leave it out")
+    if norm is None and (initial_gain != 1 or identity_norm):
+        asked = "identity_norm=True" if identity_norm else f"initial_gain={initial_gain!r}"
+        raise QuadspikeError(f"{asked} is for a normalisation, got norm=None; leave it out")
+
+
+def _is_positive(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < value <= sys.float_info.max  # type: ignore[operator]
+
+
 @contextmanager
 def seeded(seed: int | None) -> Iterator[None]:
     """Initial weights from a seed of their own, torch's generators left as they were."""
@@ -232,8 +265,10 @@ def seeded(seed: int | None) -> Iterator[None]:
         torch.set_rng_state(before)
 
 
-def initialize(net: nn.Module) -> None:
+def initialize(net: nn.Module, initial_gain: float = 1.0) -> None:
     """Kaiming-normal convolutions by fan-out, as in the paper's lineage; linear as in torch."""
     for module in net.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        elif isinstance(module, BatchNorm):
+            nn.init.constant_(module.weight, initial_gain)

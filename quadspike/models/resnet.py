@@ -23,9 +23,15 @@ class ResidualForm:
 
     residual: str = "fire-then-sum"
     shortcut_neuron: bool = True
+    identity_norm: bool = False
 
     def __post_init__(self) -> None:
         check_name("residual form", self.residual, RESIDUALS)
+        if self.residual == "fire-then-sum" and self.identity_norm:
+            raise QuadspikeError(
+                "fire-then-sum adds spikes, which identity_norm=True would make real numbers: "
+                "leave it out, or use residual='sum-then-fire'"
+            )
         if self.residual == "fire-then-sum" and not self.shortcut_neuron:
             raise QuadspikeError(
                 "fire-then-sum adds spikes, so its shortcuts need a neuron: use "
@@ -41,7 +47,8 @@ class Block(Timed):
 
     Where the shape changes the shortcut is a 1x1 convolution with a normalisation and,
     as the paper's operation counts have it, a neuron of its own; sum-then-fire also works
-    without that neuron.
+    without that neuron. Where the shape stays, the shortcut is the identity, or in sum-then-fire
+    a normalisation of it: both branches then are N(0, u_th^2 / 2) and their sum N(0, u_th^2).
     """
 
     def __init__(
@@ -57,6 +64,8 @@ class Block(Timed):
             fire = form.shortcut_neuron
             end = build.soma(outputs) if fire else build.normalise(outputs, eta)
             self.shortcut = build.layer(build.conv(inputs, outputs, 1, stride), end)
+        elif form.identity_norm:
+            self.shortcut = build.identity(outputs, eta)
         self.second = build.layer(
             build.conv(outputs, outputs, 3),
             build.soma(outputs, residual="after" if fires_first else "before", eta=eta),

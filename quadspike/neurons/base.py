@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import cmath
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import chain
 from typing import Any, ClassVar
 
 import torch
@@ -14,10 +13,9 @@ from torch import Tensor, nn
 from quadspike import ops
 from quadspike.errors import QuadspikeError
 from quadspike.neurons.density import Equation, MembraneDensity
+from quadspike.neurons.numbers import as_parameter, brief, detached, plain
 from quadspike.state import State
 from quadspike.surrogates import Surrogate, create_surrogate
-
-Number = float | Tensor
 
 
 class Neuron(nn.Module):
@@ -46,7 +44,6 @@ class Neuron(nn.Module):
     progress: Tensor
     """The share of the training that is done, where the surrogate evolves with it."""
 
-    surrogate: Surrogate
     detach_reset: bool
 
     # -- the equation ------------------------------------------------------------------
@@ -141,6 +138,19 @@ class Neuron(nn.Module):
     # -- what it is --------------------------------------------------------------------
 
     @property
+    def surrogate(self) -> Surrogate:
+        """What stands in for the slope of the spike."""
+        return self._surrogate
+
+    @surrogate.setter
+    def surrogate(self, surrogate: Surrogate) -> None:
+        self._surrogate = surrogate
+        if surrogate.evolves and "progress" not in self._buffers:
+            mine = next(chain(self.parameters(), self.buffers()), None)
+            start = torch.zeros((), device=None if mine is None else mine.device)
+            self.register_buffer("progress", start, persistent=False)
+
+    @property
     def threshold(self) -> Any:
         """The firing threshold as the surrogate and the normalisation see it: detached."""
         return detached(self.u_th)
@@ -166,7 +176,10 @@ class Neuron(nn.Module):
         return _stationary_statistics(self.advance, self.fire, self._scalar_constants())
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
-        raise QuadspikeError(f"no closed form of the membrane's statistics for {self.name!r}")
+        raise QuadspikeError(
+            f"no closed form of the membrane's statistics for {self.name!r}; use a surrogate that "
+            "needs none, such as rectangle"
+        )
 
     def density(self, input_mean: float = 0.0, input_std: float | None = None) -> MembraneDensity:
         """The stationary density of the membrane under Gaussian input, reset included.
@@ -193,13 +206,13 @@ class Neuron(nn.Module):
                 f"the exact density is for one set of parameters; this {self.name!r} has them "
                 "per channel or step: make a neuron with one channel's numbers"
             )
-        return type(p)(*(_plain(value) for value in p))
+        return type(p)(*(plain(value) for value in p))
 
     def config(self) -> dict[str, Any]:
         """What `create_neuron` needs to make it again."""
         return {
             "name": self.name,
-            **{name: _plain(getattr(self, name)) for name in self.parameter_names()},
+            **{name: plain(getattr(self, name)) for name in self.parameter_names()},
             "learned": [name for name, _ in self.named_parameters(recurse=False)],
             "surrogate": self.surrogate.config(),
             "detach_reset": self.detach_reset,
@@ -211,12 +224,12 @@ class Neuron(nn.Module):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        parts = [f"{name}={_brief(getattr(self, name))}" for name in self.parameter_names()]
+        parts = [f"{name}={brief(getattr(self, name))}" for name in self.parameter_names()]
         return ", ".join([*parts, f"surrogate={self.surrogate}"])
 
     def _hold(self, surrogate: Any, detach_reset: bool, **parameters: Any) -> None:
         for name, given in parameters.items():
-            value = _number(self.name, name, given)
+            value = as_parameter(self.name, name, given)
             if name in self.learned and not isinstance(value, nn.Parameter):
                 if isinstance(value, complex):
                     raise QuadspikeError(f"{self.name}: {name} must be a real number, got {given}")
@@ -228,8 +241,6 @@ class Neuron(nn.Module):
             else:
                 setattr(self, name, value)
         self.surrogate = create_surrogate(surrogate)
-        if self.surrogate.evolves:
-            self.register_buffer("progress", torch.zeros(()), persistent=False)
         self.detach_reset = detach_reset
 
 
@@ -269,75 +280,3 @@ def check_state(state: State, shape: tuple[int, ...], where: str) -> None:
             f"{where}: the state is for inputs {tuple(state.u.shape)} a step, got {shape}; "
             "start from rest for another batch or size"
         )
-
-
-def everywhere(condition: Any) -> bool:
-    """Whether a comparison of numbers or tensors holds for every element."""
-    return bool(condition.all()) if isinstance(condition, Tensor) else bool(condition)
-
-
-def detached(value: Any) -> Any:
-    """A parameter's value without its gradient."""
-    return value.detach() if isinstance(value, Tensor) else value
-
-
-def show(value: Any) -> str:
-    """A number for a message; a tensor as its range."""
-    if isinstance(value, Tensor):
-        return f"{value.min().item():g}..{value.max().item():g}"
-    return f"{value:g}"
-
-
-def check_numbers(owner: str, may_be_complex: bool = False, **values: Any) -> None:
-    """Refuse infinities, NaN and, unless they make sense, complex numbers."""
-    for name, value in values.items():
-        finite = torch.isfinite(value) if isinstance(value, Tensor) else cmath.isfinite(value)
-        if not everywhere(finite):
-            raise QuadspikeError(f"{owner}: {name} must be a finite number, got {value}")
-        if isinstance(value, complex) and not may_be_complex:
-            raise QuadspikeError(f"{owner}: {name} must be a real number, got {value}")
-
-
-def _number(owner: str, name: str, given: Any) -> Any:
-    """A parameter as it is held: a float, a complex, or a tensor `[C]` or `[T, C]`."""
-    try:
-        if isinstance(given, str):
-            given = complex(given)
-        elif isinstance(given, Sequence):
-            given = torch.tensor(given, dtype=torch.float32)
-        if isinstance(given, complex):
-            return given if given.imag else given.real
-        if not isinstance(given, Tensor):
-            return float(given)
-    except (TypeError, ValueError):
-        raise QuadspikeError(f"{owner}: {name} must be a number, got {given!r}") from None
-    if given.ndim > 2 or not given.is_floating_point():
-        raise QuadspikeError(
-            f"{owner}: {name} must be a number or a floating tensor [C] or [T, C], "
-            f"got {given.dtype} {tuple(given.shape)}"
-        )
-    fixed = given.ndim == 0 and not isinstance(given, nn.Parameter)
-    return float(given) if fixed else given
-
-
-def logit(value: float) -> float:
-    """The number whose sigmoid is `value`; for 0 and 1 one whose sigmoid rounds to them.
-
-    >>> logit(0.5), logit(1.0)
-    (0.0, 40.0)
-    """
-    if value in (0, 1):
-        return 80.0 * value - 40.0
-    return math.log(value / (1 - value))
-
-
-def _brief(value: Any) -> Any:
-    many = isinstance(value, Tensor) and value.numel() > 1
-    return f"{list(value.shape)} in {show(value)}" if many else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it."""
-    if isinstance(value, Tensor):
-        return value.detach().cpu().tolist()
-    return str(value) if isinstance(value, complex) else value

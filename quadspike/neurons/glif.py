@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from quadspike.errors import QuadspikeError, check_name
-from quadspike.neurons.base import Neuron, check_numbers, logit
+from quadspike.neurons.base import Neuron
+from quadspike.neurons.numbers import check_numbers, logit
 from quadspike.surrogates import Rectangle, Surrogate
 
 _START = {

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from quadspike.errors import QuadspikeError
+from quadspike.neurons.base import Neuron
 from quadspike.neurons.lif import LIF
 
 
@@ -20,8 +21,9 @@ class IMLIF(LIF):
         I_1 = X_1,  I_t = X_t + a_t I_{t-1},  a = sigmoid(excite relu(squeeze s)),
 
     where `s_t` is the mean of X_t over channels and space, one number a sample. `squeeze` and
-    `excite`, `[T, T]`, are learned. With `causal`, a_t sees s_1..s_t alone. At the start
-    s is about 0 behind a normalisation, so that half of the last current is kept.
+    `excite`, `[T, T]`, are learned. With `causal`, a_t sees s_1..s_t alone: it is row t of the
+    formula for an s whose later entries are 0, and no weight is masked. At the start s is about
+    0 behind a normalisation, so that half of the last current is kept.
 
     >>> neuron = IMLIF()
     >>> neuron.fit(channels=3, timesteps=4)
@@ -33,6 +35,8 @@ class IMLIF(LIF):
     macs_per_step = 2
     only_reference = "IM-LIF weighs the currents of a step by the means of the steps before it"
     cannot_stream = "its attention reads the means of all steps so far, which no state holds"
+
+    _two_step_statistics = Neuron._two_step_statistics  # LIF's is of independent currents
 
     squeeze: nn.Parameter | None
     excite: nn.Parameter | None
@@ -89,12 +93,6 @@ class IMLIF(LIF):
         made = super().config()
         learned = [name for name in made["learned"] if name in self.parameter_names()]
         return {**made, "learned": learned, "causal": self.causal}
-
-    def _two_step_statistics(self) -> tuple[Any, Any]:
-        raise QuadspikeError(
-            "no closed form of the membrane's statistics for 'im-lif', whose currents depend on "
-            "each other; use a surrogate that needs none, such as rectangle"
-        )
 
     def _scalar_constants(self) -> Any:
         raise QuadspikeError(

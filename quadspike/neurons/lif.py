@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from quadspike.errors import QuadspikeError
-from quadspike.neurons.base import Neuron, check_numbers, detached, everywhere, show
+from quadspike.neurons.base import Neuron
+from quadspike.neurons.numbers import check_numbers, detached, everywhere, show
 from quadspike.surrogates import Rectangle, Surrogate
 
 

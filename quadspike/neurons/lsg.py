@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from quadspike.errors import QuadspikeError
-from quadspike.neurons.base import Neuron, check_numbers, detached, everywhere, logit, show
+from quadspike.neurons.base import Neuron
 from quadspike.neurons.lif import LIF, Constants
+from quadspike.neurons.numbers import check_numbers, detached, everywhere, logit, show
 from quadspike.surrogates import LearnedWidth, Surrogate
 
 _B = logit(0.2)

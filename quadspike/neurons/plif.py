@@ -6,7 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 from quadspike.errors import QuadspikeError
-from quadspike.neurons.base import Neuron, check_numbers, detached, everywhere, show
+from quadspike.neurons.base import Neuron
+from quadspike.neurons.numbers import check_numbers, detached, everywhere, show
 from quadspike.surrogates import ArcTan, Surrogate
 
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from quadspike.errors import QuadspikeError, QuadspikeWarning
-from quadspike.neurons.base import Neuron, check_numbers, everywhere, show
+from quadspike.neurons.base import Neuron
+from quadspike.neurons.numbers import check_numbers, everywhere, show
 from quadspike.surrogates import Surrogate, Window
 
 _SLACK = 1e-9  # what rounding may cost a constraint that is met with equality

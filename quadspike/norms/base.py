@@ -24,7 +24,7 @@ class BatchNorm(nn.Module):
     name: ClassVar[str] = "bn"
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this norm, if they cannot."""
-    cannot_fold: ClassVar[str] = ""
+    cannot_fold: str = ""
     """Why no weight can take this norm in, if none can."""
     timesteps: int | None = None
     """How many steps have parameters of their own; None where all share theirs."""

@@ -1,4 +1,4 @@
-"""Constants over time: numbers, per layer, `[C]`, or `[1 or T, C]`, and their row at a step."""
+"""Constants over time: numbers, per layer, `[C]`, or `[T, C]`, and their row at a step."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from quadspike.errors import QuadspikeError
 
 
 def row(values: Tensor, step: int, like: Tensor) -> Tensor:
-    """The row of `[1 or T, C]` for a step, shaped to broadcast over `[B, C, ...]`."""
-    chosen = rows(values, step, 1)[0]
-    return chosen.to(like.dtype).view(-1, *[1] * (like.ndim - 2))
+    """The row of a norm's `[1 or T, C]` for a step, shaped to broadcast over `[B, C, ...]`."""
+    return _spread(values[0] if len(values) == 1 else rows(values, step, 1)[0], like)
 
 
 def rows(values: Tensor, start: int, steps: int) -> Tensor:
-    """The rows of `[1 or T, C]` for `steps` steps from `start` on; one row serves all steps."""
-    if values.shape[0] == 1:
-        return values
+    """The rows of `[T, C]` for `steps` steps from `start` on."""
     if start + steps > values.shape[0]:
         raise QuadspikeError(
             f"step {start + steps} was asked for, but this layer has parameters for "
@@ -33,6 +30,11 @@ def at_step(constants: Any, step: int, like: Tensor) -> Any:
     def pick(value: Any) -> Any:
         if not isinstance(value, Tensor) or value.ndim == 0:
             return value
-        return row(value if value.ndim == 2 else value[None], step, like)
+        return _spread(rows(value, step, 1)[0] if value.ndim == 2 else value, like)
 
     return type(constants)(*map(pick, constants))
+
+
+def _spread(values: Tensor, like: Tensor) -> Tensor:
+    """`[C]` against `[B, C, ...]`."""
+    return values.to(like.dtype).view(-1, *[1] * (like.ndim - 2))

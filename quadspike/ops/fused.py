@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from quadspike.ops import equations, layout
@@ -116,9 +117,11 @@ def _mode(terms: Normalisation | None, scale: Tensor | None) -> str:
 
 
 def _rows(values: Tensor | None, start: int, steps: int) -> Tensor | None:
+    """Those of a norm, `[C]` or `[1 or T, C]`."""
     if values is None:
         return None
-    return rows(values if values.ndim == 2 else values[None], start, steps).contiguous()
+    shared = values.ndim == 1 or len(values) == 1
+    return (torch.atleast_2d(values) if shared else rows(values, start, steps)).contiguous()
 
 
 def _sorted(p: Any, s: Any, start: int, steps: int) -> tuple[list[Tensor], list[float], str]:

@@ -21,19 +21,10 @@ def look(
     neuron: Any, membranes: Sequence[Tensor], spikes: Sequence[Tensor], start: int, taps: Taps
 ) -> dict[str, Tensor]:
     """What `taps` asks for, from the membranes and spikes of every step."""
-    edges = neuron.surrogate.reach(neuron) if "window" in taps.kinds else (0.0, 0.0)
-    p = neuron.constants()
-
-    def inside(u: Tensor, t: int) -> Tensor:
-        low, high = at_step(_Edges(*edges), start + t, u)
-        v = neuron.excess(u, at_step(p, start + t, u))
-        within: Tensor = (v >= low) & (v <= high)
-        return within.to(u.dtype).mean()
-
     kinds = {
         "rate": lambda u, o, t: o.abs().mean(),
         "mean": lambda u, o, t: u.mean(),
-        "window": lambda u, o, t: inside(u, t),
+        "window": lambda u, o, t: inside_window(neuron, u, start + t).to(u.dtype).mean(),
         "largest": lambda u, o, t: u.abs().amax(),
         "finite": lambda u, o, t: torch.isfinite(u).all(),
         "histogram": lambda u, o, t: _histogram(u, taps),
@@ -45,6 +36,14 @@ def look(
         for kind in taps.kinds
         if kind in kinds
     }
+
+
+def inside_window(neuron: Any, u: Tensor, step: int) -> Tensor:
+    """Which membranes of a step `[B, ...]` lie inside the surrogate's window."""
+    edges = at_step(_Edges(*neuron.surrogate.reach(neuron)), step, u)
+    v = neuron.excess(u, at_step(neuron.constants(), step, u))
+    within: Tensor = (v >= edges.low) & (v <= edges.high)
+    return within
 
 
 def _histogram(u: Tensor, taps: Taps) -> Tensor:

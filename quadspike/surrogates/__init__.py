@@ -12,7 +12,7 @@ from typing import Any
 
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.surrogates.base import Surrogate, Thresholded
-from quadspike.surrogates.boxes import Center, LearnedWidth, Rectangle, Window
+from quadspike.surrogates.boxes import Center, Height, LearnedWidth, Rectangle, Window
 from quadspike.surrogates.local_zo import LocalZO
 from quadspike.surrogates.slopes import ArcTan, Sigmoid, Triangle
 from quadspike.surrogates.tanh import Dspike, Evolving
@@ -23,6 +23,7 @@ __all__ = [
     "Center",
     "Dspike",
     "Evolving",
+    "Height",
     "LearnedWidth",
     "LocalZO",
     "Rectangle",
@@ -54,7 +55,7 @@ def create_surrogate(spec: str | dict[str, Any] | Surrogate) -> Surrogate:
     """A surrogate from its name, its config, or itself.
 
     >>> create_surrogate({"name": "window", "center": "mean"})
-    Window(center='mean')
+    Window(center='mean', scale=1.0, height='one')
     """
     if isinstance(spec, Surrogate):
         return spec

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
-from torch import Tensor
-
 from quadspike.errors import check_name
 from quadspike.surrogates.base import Surrogate, Thresholded, positive
 
@@ -55,29 +53,42 @@ class Rectangle(Boxed):
 
 
 Center = Literal["threshold", "mean", "stationary"]
+Height = Literal["one", "unit-area"]
 
 
 @dataclass(frozen=True)
 class Window(Boxed):
-    """The window derived from the neuron's own parameters, height 1, closed.
+    """The window derived from the neuron's own parameters, closed.
 
     With the membrane's mean `mu` and spread `sigma` under tdBN input (Theorem 1):
 
     - `center="mean"`: `mu - sigma <= u <= mu + sigma`, the paper's equation;
     - `center="threshold"`: `|u - u_th| <= sigma`, the same width around the threshold;
     - `center="stationary"`: as "mean", from the exact stationary density with reset.
+
+    `scale` is a factor on sigma. The height is 1, or `1 / (2 scale sigma)` for an area of 1.
+
+    >>> from quadspike import LIF
+    >>> [round(value, 4) for value in Window(scale=2, height="unit-area").constants(LIF(beta=0))]
+    [-1.0, 1.0, 0.5]
     """
 
     center: Center = "threshold"
+    scale: float = 1.0
+    height: Height = "one"
     name: ClassVar[str] = "window"
 
     def __post_init__(self) -> None:
         check_name("window center", self.center, get_args(Center))
+        check_name("window height", self.height, get_args(Height))
+        positive("Window", scale=self.scale)
 
     def constants(self, neuron: Thresholded) -> Box:
         mean, std = neuron.voltage_statistics(exact=self.center == "stationary")
         middle = 0.0 if self.center == "threshold" else mean - neuron.origin
-        return Box(middle - std, middle + std, 1.0)
+        half = self.scale * std
+        height = 1.0 if self.height == "one" else 0.5 / half
+        return Box(middle - half, middle + half, height)
 
 
 @dataclass(frozen=True)
@@ -97,5 +108,4 @@ class LearnedWidth(Boxed):
 
     def constants(self, neuron: Thresholded) -> Box:
         _, std = neuron.voltage_statistics()
-        std = std.detach() if isinstance(std, Tensor) else std
         return Box(-std, std, 0.5 / std)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quadspike.atomic import write_text
-from quadspike.errors import QuadspikeError, QuadspikeWarning
+from quadspike.errors import QuadspikeError, QuadspikeWarning, WriteError
 from quadspike.training.recipe import Recipe
 
 FORMAT = 1
@@ -127,7 +127,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
-            raise QuadspikeError(f"cannot write to {self.path}: {error.strerror}") from None
+            raise WriteError(f"cannot write to {self.path}: {error.strerror}") from None
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,12 +14,12 @@ from quadspike.aids.shortcuts import ShortcutForm
 from quadspike.data.events.cifar10dvs import SPLITS
 from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.models import list_models
-from quadspike.models.registry import MODELS
+from quadspike.models.registry import MODELS, check_gains
 from quadspike.models.resnet import RESIDUALS
 from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from quadspike.ops import BACKENDS
-from quadspike.surrogates import SURROGATES, Center
+from quadspike.surrogates import SURROGATES, Center, Height
 
 OWN = "own"
 """In place of a data set's or a model's name: `train` is given one."""
@@ -47,14 +47,21 @@ class Recipe:
         dataset: digits, digits-events, cifar10, cifar100, imagenet or cifar10-dvs; own from Python.
         model: A network (see `quadspike models`); own from Python.
         timesteps: Steps a static image is shown, or frames of a recording.
-        neuron: qif, lif, or one of those it is compared with.
-        surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, ...
+        neuron: qif, qif-learned, lif, plif, glif, lsg, im-lif, ternary or ternary-trained; see
+            `quadspike compare --list`.
+        surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, arctan,
+            sigmoid, dspike, evolving, learned-width or local-zo.
         window: The centre of the analytic window: threshold, mean or stationary.
+        window_scale: Half the width of that window, in its sigma.
+        window_height: Its height: one, or unit-area.
         detach_reset: Cut the gradient through the reset, where the neuron does not anyway.
-        norm: tdbn, bn, or one of those it is compared with.
+        norm: tdbn, bn, tebn or mpbn.
+        eta: tdBN's factor on the threshold; 1, and 1/sqrt(2) where branches meet, without it.
+        initial_gain: What the weights of every normalisation start from.
         sync_norm: Share the statistics of a batch among all workers.
         residual: fire-then-sum or sum-then-fire, for the ResNets.
         shortcut_neuron: Neurons on the projection shortcuts of a ResNet.
+        identity_norm: A normalisation on its identity shortcuts, for sum-then-fire.
         stem_width: Channels of a ResNet's stem; the network's own without it.
         dropout: Share dropped before the classifier.
         loss: ce (of the logits' mean over time), tet, im or lts.
@@ -92,11 +99,16 @@ class Recipe:
     neuron: str = "qif"
     surrogate: str | None = None
     window: Center | None = None
+    window_scale: float = 1.0
+    window_height: Height = "one"
     detach_reset: bool = False
     norm: str = "tdbn"
+    eta: float | None = None
+    initial_gain: float = 1.0
     sync_norm: bool = True
     residual: str = "fire-then-sum"
     shortcut_neuron: bool = True
+    identity_norm: bool = False
     stem_width: int | None = None
     dropout: float = 0.0
     loss: LossName = "ce"
@@ -150,9 +162,10 @@ class Recipe:
             if not (_is_number(value) and low <= value <= high):
                 bound = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f">= {low:g}"
                 raise QuadspikeError(f"{field} must be a number {bound}, got {value!r}")
-        for field in ("lr", "clip"):
+        for field in _POSITIVE:
             value = getattr(self, field)
-            if (value is not None or field == "lr") and not (_is_number(value) and value > 0):
+            missing = value is None and field in _OPTIONAL
+            if not (missing or (_is_number(value) and value > 0)):
                 raise QuadspikeError(f"{field} must be a number > 0, got {value!r}")
         self._check_together()
 
@@ -163,6 +176,14 @@ class Recipe:
                 f"window={self.window!r} places the analytic window, but "
                 f"surrogate={self.surrogate!r} asks for another; leave one of them out"
             )
+        if self.window is None and self.surrogate != "window":
+            for field, usual in (("window_scale", 1), ("window_height", "one")):
+                if getattr(self, field) != usual:
+                    raise QuadspikeError(
+                        f"{field}={getattr(self, field)!r} shapes the analytic window: say where "
+                        f"it lies with window={' or '.join(get_args(Center))}"
+                    )
+        check_gains(self.norm, self.eta, self.initial_gain, self.identity_norm)
         composition.check(self.parts())
         if self.shortcut_form != "linear" and self.aid != "shortcuts":
             raise QuadspikeError(
@@ -230,8 +251,10 @@ class Recipe:
         config: dict[str, Any] = {"name": self.neuron}
         if self.detach_reset:
             config["detach_reset"] = True
-        if self.window is not None:
-            config["surrogate"] = {"name": "window", "center": self.window}
+        if self.window is not None or self.surrogate == "window":
+            centre = {} if self.window is None else {"center": self.window}
+            shape = {"scale": self.window_scale, "height": self.window_height}
+            config["surrogate"] = {"name": "window", **centre, **shape}
         elif self.surrogate is not None:
             config["surrogate"] = self.surrogate
         return config
@@ -274,14 +297,23 @@ def _is_number(value: object) -> bool:
     )
 
 
-_OPTIONAL = ("surrogate", "window", "aid", "split")
-_FLAGS = ("detach_reset", "sync_norm", "shortcut_neuron", "autoaugment", "deterministic")
+_OPTIONAL = ("surrogate", "window", "aid", "split", "clip")
+_POSITIVE = ("lr", "clip", "window_scale")
+_FLAGS = (
+    "detach_reset",
+    "sync_norm",
+    "shortcut_neuron",
+    "identity_norm",
+    "autoaugment",
+    "deterministic",
+)
 _NAMES: dict[str, tuple[str, ...]] = {
     "dataset": get_args(Dataset),
     "model": (*list_models(), OWN),
     "neuron": tuple(NEURONS),
     "surrogate": tuple(SURROGATES),
     "window": get_args(Center),
+    "window_height": get_args(Height),
     "norm": tuple(NORMS),
     "residual": tuple(RESIDUALS),
     "loss": get_args(LossName),

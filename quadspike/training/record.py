@@ -7,7 +7,8 @@ import importlib.metadata
 import json
 import platform
 import subprocess
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import torch
@@ -68,10 +69,16 @@ def code_version() -> tuple[str | None, bool | None]:
 def source_fingerprint() -> str:
     """SHA-256 over the package's own source: names the code even where git is not at hand."""
     here = Path(quadspike.__file__).parent
+    found = here.rglob("*.py")
+    return fingerprint({path.relative_to(here).as_posix(): path.read_bytes() for path in found})
+
+
+def fingerprint(files: Mapping[str, bytes]) -> str:
+    """SHA-256 over files by their paths within a folder, whatever order they are given in."""
     digest = hashlib.sha256()
-    for path in sorted(here.rglob("*.py")):
-        digest.update(f"{path.relative_to(here).as_posix()}\0".encode())
-        digest.update(path.read_bytes())
+    for path in sorted(files, key=PurePosixPath):
+        digest.update(f"{path}\0".encode())
+        digest.update(files[path])
     return digest.hexdigest()
 
 
@@ -97,17 +104,18 @@ def measure(model: Network, geometry: Geometry, inputs: Tensor) -> dict[str, Any
         return {"layers": layers, "energy": [], "summary": {}}  # a network that cannot be billed
     rates = {layer["layer"]: layer["rate"] for layer in layers}
     rows = [row._asdict() for row in bill.rows]
-    return {"layers": layers, "energy": rows, "summary": _totals(bill, rates)}
+    return {"layers": layers, "energy": rows, "summary": totals(bill, rates)}
 
 
-def _totals(bill: EnergyReport, rates: dict[str, float]) -> dict[str, float]:
-    totals = bill.exact or bill.estimate
+def totals(bill: EnergyReport, rates: Mapping[str, float]) -> dict[str, float]:
+    """What a summary says of a bill: the mean rate over all neurons, energies of an inference."""
+    found = bill.exact or bill.estimate
     somas = [(row.neurons, rates[row.layer]) for row in bill.rows if row.layer in rates]
     return {
         "firing_rate": sum(n * rate for n, rate in somas) / max(1, sum(n for n, _ in somas)),
-        "energy_mj": totals.energy_mj,
-        "energy_as_lif_mj": totals.lif_mj,
-        "energy_as_qif_mj": totals.qif_mj,
+        "energy_mj": found.energy_mj,
+        "energy_as_lif_mj": found.lif_mj,
+        "energy_as_qif_mj": found.qif_mj,
         "energy_ann_mj": bill.ann_mj,
     }
 

@@ -66,10 +66,12 @@ def summed_shortcuts(
 
 
 def share(progress: float, schedule: str = "linear") -> float:
-    """The branches' share when a fraction of training is done: from 1 to 0."""
-    if schedule == "linear":
-        return 1 - progress
-    return (1 + math.cos(math.pi * progress)) / 2
+    """The branches' share when a fraction of training is done: from 1 to 0, or "fixed" at 1."""
+    if schedule == "fixed":
+        return 1.0
+    if schedule == "cosine":
+        return (1 + math.cos(math.pi * progress)) / 2
+    return 1 - progress
 
 
 def imp(u0: Array, batch: int) -> Array:

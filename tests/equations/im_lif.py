@@ -10,8 +10,9 @@ from tests.equations.recursion import Array, sigma
 def attention(x: Array, w1: Array, w2: Array, causal: bool = True) -> tuple[Array, ...]:
     """`a [T, B]` for currents `x [T, B, C, ...]`, with `w1 [H, T]` and `w2 [T, H]`.
 
-    s_t is the mean of x_t over channels and space, a_t = sigma(w2_t . relu(w1 s)); causal,
-    step t sees s_1 .. s_t and zeros after. Also what `mix_backward` needs again.
+    s_t is the mean of x_t over channels and space, a_t = sigma(w2_t . relu(w1 s)). Causal, a_t
+    is computed as if s_{t+1}, s_{t+2}, ... were 0; no weight is masked, so each step has hidden
+    values of its own. Also what `mix_backward` needs again.
     """
     steps = len(x)
     s = x.mean(tuple(range(2, x.ndim)))

@@ -222,6 +222,7 @@ def _uncounted(model: Network) -> tuple[str, ...]:
         f"{name} ({type(module).__name__})"
         for name, module in model.named_modules()
         if next(module.parameters(recurse=False), None) is not None
-        and not isinstance(module, (*SYNAPSES, BatchNorm))  # a norm folds into its synapse
+        and not isinstance(module, SYNAPSES)
+        and not (isinstance(module, BatchNorm) and not module.cannot_fold)  # into its synapse
         and module not in inside_somas
     )

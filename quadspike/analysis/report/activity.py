@@ -53,7 +53,10 @@ def membranes(runs: Sequence[Shown]) -> Html | None:
     seen = [
         (
             shown,
-            [(layer, Membranes(layer.histogram, layer.window, layer.threshold)) for layer in known],
+            [
+                (layer, Membranes(layer.histogram, layer.window, layer.edges or (layer.threshold,)))
+                for layer in known
+            ],
         )
         for shown in runs
         if (known := shown.layers)
@@ -82,7 +85,7 @@ def membranes(runs: Sequence[Shown]) -> Html | None:
     words = (
         "How the membranes of each layer are spread at the end of the run. A gradient passes "
         "where the membrane lies inside the surrogate's window (shaded, the membranes there "
-        "dark); at the threshold (dotted line) and beyond it fires."
+        "dark); at a threshold (dotted line) and beyond it, it fires."
     )
     return join([tag("p", words), *parts])
 

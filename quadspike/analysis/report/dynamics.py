@@ -101,7 +101,7 @@ def _plates(neuron: Any) -> list[Plate]:
                 partial(phase_portrait, neuron),
             ),
         ]
-    if isinstance(neuron, LIF):
+    if type(neuron) is LIF:  # the drawing knows no more than LIF's equation
         return [
             (
                 "Beside a QIF",

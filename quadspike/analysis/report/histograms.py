@@ -13,11 +13,11 @@ from quadspike.analysis.report.svg import Scale, svg
 
 @dataclass(frozen=True)
 class Membranes:
-    """A histogram with the window in which a gradient passes, and the threshold."""
+    """A histogram with the window in which a gradient passes, and the thresholds."""
 
     histogram: Histogram
     window: tuple[float, float]
-    threshold: float
+    edges: tuple[float, ...]
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -27,7 +27,7 @@ class Membranes:
         rare = 5e-4 * sum(self.histogram.counts)
         bins = [i for i, n in enumerate(self.histogram.counts) if n > rare]
         ends = [low + width * end for i in bins for end in (i, i + 1)]
-        marks = [mark for mark in (*self.window, self.threshold) if math.isfinite(mark)]
+        marks = [mark for mark in (*self.window, *self.edges) if math.isfinite(mark)]
         every = [min(max(end, low), whole[1]) for end in (*ends, *marks)]
         return (min(every), max(every)) if len(set(every)) > 1 else whole
 
@@ -47,7 +47,7 @@ class Membranes:
 
 
 def histogram_chart(label: str, seen: Membranes, run: int, view: tuple[float, float]) -> Html:
-    """The counts as a silhouette, darker inside the window; the threshold a dotted line."""
+    """The counts as a silhouette, darker inside the window; a threshold is a dotted line."""
     width, height, bottom = 180.0, 88.0, 72.0
     x_axis = Scale(*view, 3, width - 3)
     most = max(seen.histogram.counts) or 1
@@ -65,9 +65,10 @@ def histogram_chart(label: str, seen: Membranes, run: int, view: tuple[float, fl
         parts.insert(0, tag("rect", class_="inside", x=x, y=2, width=wide, height=bottom - 2))
         parts.append(silhouette(low, high, "1"))
     parts.append(tag("line", class_="axis", x1=3, x2=width - 3, y1=bottom, y2=bottom))
-    if view[0] <= seen.threshold <= view[1]:
-        x = x_axis(seen.threshold)
-        parts.append(tag("line", class_="threshold", x1=x, x2=x, y1=2, y2=bottom))
+    for edge in seen.edges:
+        if view[0] <= edge <= view[1]:
+            x = x_axis(edge)
+            parts.append(tag("line", class_="threshold", x1=x, x2=x, y1=2, y2=bottom))
     parts += [
         tag(
             "text", f"{value:g}", x=x_axis(value), y=height - 3, class_="tiny", text_anchor="middle"

@@ -93,6 +93,8 @@ class Layer:
     window: tuple[float, float]
     threshold: float
     histogram: Histogram
+    edges: tuple[float, ...] = ()
+    """The membranes at which the spike changes, where they are not the threshold alone."""
 
 
 @dataclass(frozen=True)
@@ -168,11 +170,15 @@ def read_run(path: str | Path) -> Run:
 def _read_record(path: Path) -> Run:
     def read() -> Run:
         content = _parse(path)
+        epochs = content.get("metrics")
         return Run(
             path if path.name != "record.json" else path.parent,
             build(str, content.get("name"), "name"),
-            _recipe(content),
-            _in_order(build(tuple[Epoch, ...], content.get("metrics"), "metrics")),
+            _recipe(content if "recipe" in content else _parse(path.with_name("recipe.json"))),
+            # The records of a repository have their epochs in a file of their own.
+            _read_metrics(path.with_name("metrics.jsonl"))
+            if epochs is None
+            else _in_order(build(tuple[Epoch, ...], epochs, "metrics")),
             build(Record, content),
         )
 

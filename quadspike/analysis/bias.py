@@ -1,0 +1,107 @@
+"""How far a surrogate is from the derivative it stands for, over the membrane's density.
+
+A spike has no derivative, but its expectation has. Move the membrane by `m h(u)`, with u of the
+density pi: then
+
+    d/dm E[ Theta(u + m h(u) - u_th) ] = h(u_th) pi(u_th)        at m = 0
+
+and a surrogate says `E[S(u) h(u)]` in its place. `h = 1` is a shift, what a bias does; `h = z`, the
+standardised membrane, is a stretch, what the gain of a normalisation does. Of any other change
+its regression on u counts, and these two are the straight line of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from quadspike.analysis.dynamics import number
+from quadspike.neurons import MembraneDensity, Neuron
+from quadspike.surrogates import Surrogate
+
+_NODES = 200
+_REACH = 10.0
+"""Standard deviations either side of the mean that are integrated over."""
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The derivative of the firing rate: what it is, and what the surrogate takes it for."""
+
+    true: float
+    surrogate: float
+
+    @property
+    def ratio(self) -> float:
+        """1 for a surrogate without bias."""
+        return self.surrogate / self.true
+
+
+@dataclass(frozen=True)
+class Bias:
+    """A surrogate's two mean slopes, and which share of its mass lies at membranes that fire."""
+
+    shift: Slope
+    stretch: Slope
+    firing: float
+
+
+def surrogate_bias(
+    neuron: Neuron, surrogate: Surrogate | None = None, density: MembraneDensity | None = None
+) -> Bias:
+    """The bias of the neuron's surrogate, or of another one.
+
+    Over the stationary density of the membrane under tdBN's input unless given.
+
+    >>> from quadspike import QIF
+    >>> from quadspike.surrogates import Window
+    >>> literal = surrogate_bias(QIF(), Window("mean"))
+    >>> round(literal.shift.ratio, 2), round(literal.stretch.ratio, 2)
+    (1.31, 0.03)
+    """
+    chosen = neuron.surrogate if surrogate is None else surrogate
+    pi = neuron.density() if density is None else density
+    u_th = number(neuron.threshold)
+    given = chosen.constants(neuron)
+    constants = type(given)(*(number(c) if isinstance(c, Tensor) else c for c in given))
+
+    def slope(u: NDArray[np.float64]) -> NDArray[np.float64]:
+        v = torch.from_numpy(u - number(neuron.origin))
+        return np.asarray(chosen.derivative(v, constants))
+
+    def standardised(u: NDArray[np.float64]) -> NDArray[np.float64]:
+        return (u - pi.mean) / pi.std
+
+    low, high = (number(edge) for edge in chosen.window(neuron))
+    inner = sorted({low, high, u_th})
+    ends = [min(pi.mean - _REACH * pi.std, low), *inner, max(pi.mean + _REACH * pi.std, high)]
+
+    def mean_slope(h: Callable[[NDArray[np.float64]], NDArray[np.float64]], least: float) -> float:
+        pieces = [pair for pair in pairwise(ends) if pair[0] >= least]
+        return sum(_integral(lambda u: slope(u) * h(u) * pi.pdf(u), *pair) for pair in pieces)
+
+    at_threshold = float(pi.pdf(u_th))
+    shift = mean_slope(np.ones_like, ends[0])
+    return Bias(
+        Slope(at_threshold, shift),
+        Slope(
+            float(standardised(np.asarray(u_th))) * at_threshold,
+            mean_slope(standardised, ends[0]),
+        ),
+        mean_slope(np.ones_like, u_th) / shift,
+    )
+
+
+def _integral(
+    f: Callable[[NDArray[np.float64]], NDArray[np.float64]], low: float, high: float
+) -> float:
+    """Gauss-Legendre, between the places where a surrogate jumps."""
+    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    half = (high - low) / 2
+    return float(half * (weight @ f(half * node + (low + high) / 2)))

@@ -1,0 +1,98 @@
+"""Gradients, windows and firing rates by depth, of one network or of several."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from quadspike.analysis.figures.gallery import FORMATS
+from quadspike.analysis.figures.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    RED,
+    legend_below,
+    new_figure,
+    styled,
+)
+from quadspike.atomic import write_atomic
+from quadspike.errors import check_name
+
+_LOOKS = ((BLUE, "o"), (RED, "s"), (GREEN, "^"), (INK, "D"), (GREY, "v"))
+_SHORT = 45
+"""Characters of a label that leave room for two columns."""
+
+
+def figure_format(path: Path) -> str:
+    """What a file's ending says: png, svg or pdf."""
+    return check_name("figure format", path.suffix.removeprefix("."), FORMATS)
+
+
+@styled
+def write_depth(found: Sequence[dict[str, Any]], path: Path) -> None:
+    """Save the figure as what the file's ending says."""
+    ending = figure_format(path)
+    drawn = io.BytesIO()
+    draw_depth(found).savefig(drawn, format=ending, metadata=FORMATS[ending], dpi=200)
+    write_atomic(path, drawn.getvalue())
+
+
+@styled
+def draw_depth(found: Sequence[dict[str, Any]]) -> Figure:
+    """Above, the gradient's size at every soma's output; below, window and rate.
+
+    A line follows the main path; somas on shortcuts stand beside it.
+    """
+    names = [[layer["layer"] for layer in network["layers"]] for network in found]
+    longest = max(names, key=len)
+    columns = 2 if max(len(network["label"]) for network in found) <= _SHORT else 1
+    figure = new_figure(height=4.2 + 0.17 * (len(found) + 2) / columns)
+    above, below = figure.subplots(2, 1, sharex=True)
+    for network, (color, marker) in zip(found, cycle(_LOOKS), strict=False):
+        gradient = [layer["gradient"]["output"] for layer in network["layers"]]
+        look = {"color": color, "marker": marker}
+        _draw(above, network, gradient, "-", label=network["label"], **look)
+        for field, line in (("inside_window", "-"), ("rate", "--")):
+            _draw(below, network, [layer[field] for layer in network["layers"]], line, **look)
+    above.set_yscale("log")
+    above.set_ylabel(r"RMS of $\partial L / \partial o$")
+    below.set_ylabel("share of membranes")
+    below.set_ylim(0, 1)
+    for line, meaning in (("-", "inside the window"), ("--", "firing")):
+        below.plot([], [], color=GREY, ls=line, label=meaning)
+    if all(own == longest[: len(own)] for own in names):
+        ticks = [name.removesuffix(".soma") for name in longest]
+        below.set_xticks(range(len(ticks)), ticks, rotation=90)
+    else:
+        below.set_xlabel("soma, from the input on")
+    for ax in (above, below):
+        ax.grid(color="#e6e6e6", linewidth=0.5)
+    legend_below(figure, columns)
+    return figure
+
+
+def _draw(
+    ax: Axes, network: dict[str, Any], values: Sequence[float | None], line: str, **look: Any
+) -> None:
+    points = [
+        (place, value, ".shortcut." in layer["layer"])
+        for place, (layer, value) in enumerate(zip(network["layers"], values, strict=True))
+        if value is not None
+    ]
+    main = [(place, value) for place, value, aside in points if not aside]
+    asides = [(place, value) for place, value, aside in points if aside]
+    hollow = "white" if line == "--" else look["color"]
+    ax.plot(*_columns(main), ls=line, mfc=hollow, ms=3.6, **look)
+    look.pop("label", None)
+    ax.plot(*_columns(asides), ls="none", mfc=hollow, ms=3.6, alpha=0.55, **look)
+
+
+def _columns(points: Sequence[tuple[int, float]]) -> tuple[list[int], list[float]]:
+    return [place for place, _ in points], [value for _, value in points]

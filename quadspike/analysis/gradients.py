@@ -1,0 +1,147 @@
+"""How a loss's gradient comes down a network: layer by layer, and through residual blocks.
+
+Under batch normalisation a layer takes the gradient at its output to the gradient at its
+synapse's input and multiplies its squared norm by about
+
+    q = gain^2 / Var(received) * E[S(u)^2]
+
+where `gain` is the normalised current's standard deviation, `Var(received)` that of the spikes
+the synapse receives (r (1 - r) at a firing rate r, per channel) and `S` the surrogate. Weights are
+taken as independent with mean 0: a synapse that multiplies a variance by `fan_in Var(W)` on its way
+up multiplies the squared norm by as much on its way down, so fans, strides and weights cancel. With
+tdBN at u_th = 1/2, r = 0.159 and a surrogate of height 1, q is 1.87 times the share inside the
+window.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from quadspike.analysis.membranes import describe_membranes
+from quadspike.analysis.traces import BlockTrace, Loss, SomaTrace, trace
+from quadspike.models import Network
+from quadspike.ops.constants import at_step
+
+
+def examine(model: Network, loss: Loss) -> dict[str, Any]:
+    """Every soma and residual block of `model` under one backward of `loss`, ready for JSON.
+
+    Gradients are root mean squares; those of activations are of each sample's own loss, if
+    `loss` is a mean over samples. `factor` is what a layer multiplies the squared norm by, and
+    `growth` the geometric mean of all.
+
+    >>> from quadspike import create_model
+    >>> model, x = create_model("cnn", in_channels=1, seed=0), torch.randn(8, 1, 8, 8)
+    >>> found = examine(model, lambda net: net(x).square().mean())
+    >>> [layer["layer"] for layer in found["layers"]], found["blocks"]
+    (['conv1.soma', 'conv2.soma', 'conv3.soma'], [])
+    """
+    seen = trace(model, loss)
+    batch = len(next(iter(seen.somas.values())).membranes[0])
+    layers = [
+        {"layer": name, **describe_membranes(soma), **describe_gradient(soma)}
+        for name, soma in seen.somas.items()
+    ]
+    for layer, following in pairwise(layers):
+        layer["gradient"]["to_next"] = _ratio(
+            layer["gradient"]["output"], following["gradient"]["output"]
+        )
+    return {
+        "loss": seen.loss,
+        "growth": {
+            kind: _geometric_mean([layer["factor"][kind] for layer in layers])
+            for kind in ("measured", "predicted")
+        },
+        "layers": layers,
+        "blocks": [
+            {"block": name, **describe_block(block, batch)} for name, block in seen.blocks.items()
+        ],
+    }
+
+
+@torch.no_grad()
+def describe_gradient(seen: SomaTrace) -> dict[str, Any]:
+    """A soma's backward half: the gradient at its output, membrane, synapse's input and weights."""
+    batch = len(seen.membranes[0])
+    membranes = [u.grad for u in seen.membranes if u.grad is not None]
+    out = None if seen.output is None else seen.output.grad
+    down = None if seen.received is None else seen.received.grad
+    weight = None if seen.synapse is None else seen.synapse.weight.grad
+    measured = _ratio(_square(down), _square(out))
+    return {
+        "gradient": {
+            "output": _rms(out, batch),
+            "membrane": _rms(torch.stack(membranes) if membranes else None, batch),
+            "received": _rms(down, batch),
+            "weights": _rms(weight),
+            "to_next": None,
+        },
+        "factor": {
+            "measured": measured,
+            "predicted": None if down is None else predicted_factor(seen),
+        },
+    }
+
+
+@torch.no_grad()
+def predicted_factor(seen: SomaTrace) -> float | None:
+    """`gain^2 / Var(received) * E[S(u)^2]`; None without a normalisation."""
+    norm, received = seen.soma.norm, seen.received
+    if norm is None or received is None:
+        return None
+    gain = norm.gain * norm.coefficients()[0]
+    axes = [axis for axis in range(received.ndim) if axis != 1]
+    variance = float(received.var(axes, correction=0).mean())
+    return _ratio(float(gain.square().mean()) * mean_square_slope(seen), variance)
+
+
+def mean_square_slope(seen: SomaTrace) -> float:
+    """`E[S(u)^2]` over the membranes: with a height of 1, the share inside the window."""
+    neuron, squares = seen.soma.neuron, []
+    p, s = neuron.constants(), neuron.surrogate.constants(neuron)
+    for t, u in enumerate(seen.membranes):
+        slope: Tensor = neuron.surrogate.derivative(
+            neuron.excess(u, at_step(p, t, u)), at_step(s, t, u)
+        )
+        squares.append(float(slope.square().mean()))
+    return sum(squares) / len(squares)
+
+
+@torch.no_grad()
+def describe_block(block: BlockTrace, batch: int) -> dict[str, Any]:
+    """What arrives at a residual block's input through its shortcut and through its convolutions.
+
+    `share` is the shortcut's part of the two squared norms, `cosine` how much they agree.
+    """
+    one, two = block.shortcut.grad, block.convolutions.grad
+    if one is None or two is None:
+        return dict.fromkeys(("shortcut", "convolutions", "share", "cosine"))
+    squares = _square(one) or 0.0, _square(two) or 0.0
+    return {
+        "shortcut": _rms(one, batch),
+        "convolutions": _rms(two, batch),
+        "share": _ratio(squares[0], sum(squares)),
+        "cosine": _ratio(float((one * two).sum()), math.sqrt(squares[0] * squares[1])),
+    }
+
+
+def _square(x: Tensor | None) -> float | None:
+    return None if x is None else float(x.double().square().sum())
+
+
+def _rms(x: Tensor | None, factor: float = 1.0) -> float | None:
+    return None if x is None else factor * math.sqrt((_square(x) or 0.0) / x.numel())
+
+
+def _ratio(upper: float | None, lower: float | None) -> float | None:
+    return upper / lower if upper is not None and lower else None
+
+
+def _geometric_mean(values: list[float | None]) -> float | None:
+    logs = [math.log(value) for value in values if value]
+    return math.exp(sum(logs) / len(logs)) if logs else None

@@ -1,0 +1,175 @@
+"""`quadspike records add | verify | table | export | evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from rich.console import Console
+from tyro.conf import Positional, arg
+
+Folder = Annotated[Path, arg(metavar="FOLDER")]
+ROOT = Path("records")
+
+
+def add(
+    run: Positional[Annotated[Path, arg(metavar="RUN")]],
+    name: Annotated[str | None, arg(metavar="NAME")] = None,
+    export: Annotated[Path | None, arg(metavar="DIR")] = None,
+    note: str = "",
+    records: Folder = ROOT,
+) -> None:
+    """Keep a finished run, or a comparison, as a record: text of some kilobytes, no weights.
+
+      quadspike records add runs/cifar10-resnet19-qif-t2-seed0
+
+      quadspike records add runs/mean --name window/mean-seed0 --note "chosen on held-out images"
+
+      quadspike records add runs/full --export weights/full
+
+      quadspike records add runs/compare-digits-cnn-short --name digits
+
+    What is not finished, does not add up, or was not made with the source of a commit of this
+    repository is refused with the reason.
+
+    Args:
+        run: The folder of a run, or of a comparison.
+        name: What to call it, or GROUP/NAME; the folder's name otherwise.
+        export: Weights of this run from `records export`, scored: their score is the headline.
+        note: A line about it, such as on which data its recipe was chosen.
+        records: The folder of records, inside the repository of the code.
+    """
+    from quadspike.comparison.jobs import ComparisonFolder
+    from quadspike.errors import QuadspikeError
+    from quadspike.records import Repository, Store, record_comparison, record_run
+
+    store, called = Store(records), name or run.resolve().name
+    repository = Repository(records if records.is_dir() else records.absolute().parent)
+    compared = ComparisonFolder(run).record.exists()
+    kind: Literal["runs", "compare"] = "compare" if compared else "runs"
+    folder = store.folder(kind, called)
+    if compared:
+        if export is not None:
+            raise QuadspikeError(f"{run} is a comparison, it has no --export; leave that out")
+        files = record_comparison(run, repository, note)
+    else:
+        files = record_run(run, repository, export, note)
+    new = store.write(kind, called, files)
+    size = sum(map(len, files.values())) / 1024
+    print(f"{folder}: {size:.1f} KB" if new else f"{folder} is there already, the same")
+
+
+def verify(records: Folder = ROOT) -> None:
+    """Recompute every record, one line each; exit code 1 if one does not hold.
+
+    A record holds if its files are those of its SHA256SUMS, its summary follows from its epochs
+    and layers, its recipe is valid, its weights are named by their SHA-256, and its commit is in
+    this repository with just the source that made it.
+
+      quadspike records verify
+
+    Args:
+        records: The folder of records, inside the repository of the code.
+    """
+    from quadspike.records import Store
+    from quadspike.records import verify as check
+
+    console, count, failed = Console(), 0, 0
+    for verdict in check(Store(records)):
+        count += 1
+        failed += bool(verdict.problem)
+        said = f"FAILS: {verdict.problem}" if verdict.problem else f"holds: {verdict.line}"
+        console.print(
+            f"{verdict.kind}/{verdict.name} {said}", highlight=False, markup=False, soft_wrap=True
+        )
+    console.print(
+        f"{count} records, {failed} of them fail" if count else f"no records in {records}"
+    )
+    if failed:
+        raise SystemExit(1)
+
+
+def table(
+    group: Positional[Annotated[str, arg(metavar="GROUP")]] = "",
+    write: Annotated[tuple[Path, ...], arg(metavar="PAGE")] = (),
+    records: Folder = ROOT,
+) -> None:
+    """Print the table of the runs on record in Markdown, beside the paper's figures.
+
+      quadspike records table
+
+      quadspike records table window
+
+      quadspike records table --write README.md
+
+    Seeds of the same recipe are one row. A page holds a table between the lines
+    <!-- records --> (or <!-- records GROUP -->) and <!-- /records -->.
+
+    Args:
+        group: Only the runs of that group; those in none otherwise.
+        write: Pages to put their tables into, instead of printing one.
+        records: The folder of records.
+    """
+    from quadspike.records import Store, fill_page
+    from quadspike.records import table as make
+
+    if not write:
+        print(make(Store(records), group), end="")
+    for page in write:
+        print(f"{page}: {'made anew' if fill_page(page, Store(records)) else 'up to date'}")
+
+
+def export(
+    run: Positional[Annotated[Path, arg(metavar="RUN")]],
+    out: Annotated[Path, arg(metavar="DIR")],
+    shard_mib: Annotated[float, arg(metavar="MIB")] = 15.0,
+) -> None:
+    """Write a run's last weights in half precision, in safetensors files of a limited size.
+
+      quadspike records export runs/full --out weights/full
+
+      quadspike records evaluate weights/full
+
+      quadspike records add runs/full --export weights/full
+
+    Weights of synapses become bfloat16 after training in bf16, where that changes no logit, and
+    else float16; everything else stays in float32. Keep the folder outside the repository.
+
+    Args:
+        run: The run's folder.
+        out: A new folder.
+        shard_mib: The largest size of a file.
+    """
+    from quadspike.records import export as write
+
+    index = write(run, out, shard_mib)
+    size = index["bytes"] / (1 << 20)
+    print(f"{out}: {size:.1f} MiB of {index['dtype']} in {len(index['files'])} files")
+    print(f"SHA-256 of the weights {index['sha256']}; score them: quadspike records evaluate {out}")
+
+
+def evaluate(
+    folder: Positional[Annotated[Path, arg(metavar="DIR")]],
+    device: str = "auto",
+    backend: str = "auto",
+    data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+) -> None:
+    """Score exported weights on every test sample; the first score is kept beside them.
+
+    Args:
+        folder: What `records export` wrote.
+        device: auto, cpu, cuda or cuda:N.
+        backend: Who computes the somas: auto, reference, vectorised or triton.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+    """
+    from quadspike.records import evaluate_export
+
+    found = evaluate_export(folder, device=device, data_root=data_root, backend=backend)
+    kept = ", kept in evaluation.json"
+    before = kept if found.recorded is None else f" (the score kept is {found.recorded:.2%})"
+    Console().print(
+        f"test accuracy {found.fresh.accuracy:.2%}{before}, loss {found.fresh.loss:.4f}, "
+        f"{found.fresh.count:,} samples, {folder}",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,24 @@
+"""Records: what a run or a comparison came to, small enough to keep and checked by anyone."""
+
+from quadspike.records.add import record_run
+from quadspike.records.comparisons import record_comparison
+from quadspike.records.source import Repository
+from quadspike.records.store import Store
+from quadspike.records.tables import fill_page, filled, table
+from quadspike.records.verdicts import Verdict, verify
+from quadspike.records.weights import evaluate_export, export, load_export
+
+__all__ = [
+    "Repository",
+    "Store",
+    "Verdict",
+    "evaluate_export",
+    "export",
+    "fill_page",
+    "filled",
+    "load_export",
+    "record_comparison",
+    "record_run",
+    "table",
+    "verify",
+]

@@ -1,0 +1,150 @@
+"""From the folder of a finished run to the files of its record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from quadspike.errors import QuadspikeError
+from quadspike.records.command import train_command
+from quadspike.records.metrics import as_lines, compact, rounded
+from quadspike.records.runs import (
+    METRICS,
+    RECIPE,
+    RECORD,
+    check_run,
+    device,
+    headline,
+    read_record,
+    whole,
+)
+from quadspike.records.source import Repository, find_commit
+from quadspike.records.store import Files
+from quadspike.records.weights import read_evaluation, read_index
+from quadspike.training.folder import FORMAT, RunFolder
+from quadspike.training.recipe import Recipe
+from quadspike.training.record import sha256, source_fingerprint
+
+SECONDS = (
+    "every training step, the evaluation after every epoch and saving, compilation included; not "
+    "start-up (imports, data from disk, building the network) nor the measurements at the end"
+)
+
+
+def record_run(
+    run: Path, repository: Repository, export: Path | None = None, note: str = ""
+) -> Files:
+    """The files of a record of the run in the folder `run`, checked.
+
+    With `export` the headline is the score of those weights, which are this run's last ones.
+    """
+    folder = RunFolder(run)
+    recipe = folder.read_recipe()
+    if not folder.record.exists():
+        raise QuadspikeError(f"{run} has no {RECORD}: the run is not finished; go on with --resume")
+
+    def make() -> Files:
+        found = json.loads(folder.record.read_text(encoding="utf-8"))
+        _check_run(folder, recipe, found)
+        started = json.loads(folder.recipe.read_text(encoding="utf-8")).get("init_from")
+        content = _content(found, recipe, repository, export)
+        if started is not None:
+            content["init_from"] = _first_weights(Path(started))
+        if note:
+            content["note"] = note
+        return {
+            RECIPE: json.dumps({"format": FORMAT, "recipe": recipe.as_dict()}, indent=1) + "\n",
+            METRICS: as_lines(compact(found["metrics"])),
+            RECORD: _readable(content),
+        }
+
+    try:
+        files = whole(make)
+        check_run(read_record(run.name, files), repository)
+    except QuadspikeError as error:
+        raise QuadspikeError(f"no record of {run}: {error}") from None
+    return files
+
+
+def _check_run(folder: RunFolder, recipe: Recipe, found: dict[str, Any]) -> None:
+    """Refuse a folder that is not finished, or whose files do not belong together."""
+    if found["summary"]["status"] != "finished":
+        raise QuadspikeError("the run was stopped before its end; go on with --resume")
+    if found["recipe"] != recipe.as_dict():
+        raise QuadspikeError(f"{RECIPE} and {RECORD} have different recipes")
+    lines = folder.metrics.read_text(encoding="utf-8").splitlines()
+    if [json.loads(line) for line in lines] != found["metrics"]:
+        raise QuadspikeError(f"{METRICS} and {RECORD} have different epochs")
+    for name, stated in found["weights"].items():
+        if (folder.path / name).exists() and sha256(folder.path / name) != stated:
+            raise QuadspikeError(f"{name} is not the file that {RECORD} was written with")
+
+
+def _content(
+    found: dict[str, Any], recipe: Recipe, repository: Repository, export: Path | None
+) -> dict[str, Any]:
+    environment = found["environment"]
+    exported = None if export is None else _exported(export)
+    ours = environment["source"] == source_fingerprint()
+    held = f"{recipe.validation:,} held-out training samples"
+    notes = [note for note in found["notes"] if not note.startswith("weights from ")]
+    return {
+        "format": FORMAT,
+        "name": found["name"],
+        "commit": find_commit(environment, repository),
+        "command": train_command(recipe, environment["workers"], spelled_out=not ours),
+        "summary": {
+            **headline(found["summary"], exported),
+            **found["summary"],
+            "seconds_include": SECONDS,
+            "device": device(environment),
+            "choices": {
+                "headline": "none: the last epoch",
+                "best epoch": held if recipe.validation else "the test set",
+            },
+        },
+        "environment": environment,
+        "parameters": found["parameters"],
+        "neuron": found["neuron"],
+        "weights": found["weights"],
+        "export": exported,
+        "warnings": found["warnings"],
+        "notes": notes,
+        "layers": rounded(found["layers"]),
+        "energy": rounded(found["energy"]),
+    }
+
+
+def _exported(folder: Path) -> dict[str, Any]:
+    index = read_index(folder)
+    evaluation = read_evaluation(folder, index)
+    if evaluation is None:
+        raise QuadspikeError(
+            f"the weights in {folder} have no score; make it with: quadspike records evaluate "
+            f"{folder}"
+        )
+    kept = {key: index[key] for key in ("dtype", "of", "sha256", "bytes", "files")}
+    return {**kept, "evaluation": {k: v for k, v in evaluation.items() if k != "format"}}
+
+
+def _first_weights(path: Path) -> dict[str, str]:
+    file = path / "last.safetensors" if path.is_dir() else path
+    if not file.is_file():
+        raise QuadspikeError(
+            f"the run started from {file}, which is not there to be named by its SHA-256"
+        )
+    return {"sha256": sha256(file)}
+
+
+def _readable(content: dict[str, Any]) -> str:
+    """A line for each entry, and for each layer one."""
+    parts = []
+    for key, value in content.items():
+        if key in ("layers", "energy"):
+            rows = ",\n".join(f"  {json.dumps(row, separators=(',', ':'))}" for row in value)
+            text = f"[\n{rows}\n ]" if rows else "[]"
+        else:
+            text = json.dumps(value, indent=1).replace("\n", "\n ")
+        parts.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"

@@ -1,0 +1,49 @@
+"""The command that makes a run."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from quadspike.errors import QuadspikeError
+from quadspike.recipes import RECIPES, create_recipe
+from quadspike.training.recipe import OWN, Recipe
+
+
+def train_command(recipe: Recipe, workers: int = 1, spelled_out: bool = False) -> str:
+    """The command line that trains `recipe`, from a packaged one and what is different.
+
+    `spelled_out` names every value, for a commit whose packaged recipes may be others than ours.
+
+    >>> train_command(create_recipe("digits-cnn", timesteps=2, seed=3))
+    'quadspike train digits-cnn --timesteps 2 --seed 3'
+    """
+    if OWN in (recipe.model, recipe.dataset):
+        raise QuadspikeError(
+            "a run of your own network or data cannot be repeated by a command; only runs of "
+            "packaged networks and known data sets can be records"
+        )
+    base = min(RECIPES, key=lambda name: (name != recipe.name, _distance(name, recipe)))
+    changed = {k: new for k, (_, new) in create_recipe(base).differences(recipe).items()}
+    if spelled_out:
+        changed |= {k: v for k, v in recipe.as_dict().items() if not isinstance(v, bool)}
+    words = [
+        "quadspike",
+        "train",
+        base,
+        *(word for f, v in changed.items() for word in _flag(f, v)),
+    ]
+    if workers > 1:
+        words[:1] = ["torchrun", f"--nproc-per-node={workers}", "-m", "quadspike"]
+    return shlex.join(words)
+
+
+def _distance(name: str, recipe: Recipe) -> int:
+    return len(create_recipe(name).differences(recipe))
+
+
+def _flag(field: str, value: Any) -> list[str]:
+    option = field.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{option}" if value else f"--no-{option}"]
+    return [f"--{option}", str(value)]

@@ -1,0 +1,136 @@
+"""The record of a comparison: its outcomes, and the table that follows from them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from quadspike.comparison.jobs import ComparisonFolder
+from quadspike.comparison.outcome import FORMAT, Outcome
+from quadspike.comparison.rows import Comparison, summarise
+from quadspike.errors import QuadspikeError
+from quadspike.methods import find_method
+from quadspike.methods.page import percent
+from quadspike.records.runs import whole
+from quadspike.records.source import Repository, find_commit, prove
+from quadspike.records.store import Files
+from quadspike.training.folder import RunFolder
+from quadspike.training.recipe import Recipe
+
+COMPARISON, TABLE, SHEET = "comparison.json", "table.md", "table.csv"
+NUMBERS = {
+    "accuracy": "accuracy_percent",
+    "spread": "accuracy_spread",
+    "step_ms": "step_ms",
+    "memory_gib": "memory_gib",
+    "firing_rate": "firing_rate",
+    "energy_mj": "energy_mj",
+    "parameters": "parameters",
+    "runs": "runs",
+}
+"""What a row computes, and its column of the sheet."""
+
+
+def record_comparison(folder: Path, repository: Repository, note: str = "") -> Files:
+    """The files of a record of the comparison in `folder`, checked; no pictures."""
+
+    def make() -> Files:
+        place = ComparisonFolder(folder)
+        found = json.loads(place.record.read_text(encoding="utf-8"))
+        content = {
+            "format": found.pop("format"),
+            "commit": find_commit(found["environment"], repository),
+            **({"note": note} if note else {}),
+            **found,
+        }
+        _check_folders(folder, content)
+        return {
+            COMPARISON: json.dumps(content, indent=1) + "\n",
+            **{name: (folder / name).read_text(encoding="utf-8") for name in (TABLE, SHEET)},
+        }
+
+    try:
+        files = whole(make)
+        check_comparison(files, repository)
+    except QuadspikeError as error:
+        raise QuadspikeError(f"no record of {folder}: {error}") from None
+    return files
+
+
+def _check_folders(folder: Path, content: dict[str, Any]) -> None:
+    """Refuse outcomes that are not those of the runs beside them."""
+    asked = content["seeds"] * len(content["rows"])
+    if len(content["outcomes"]) != asked:
+        raise QuadspikeError(
+            f"{len(content['outcomes'])} of its {asked} runs have come to an end; give the same "
+            "command again to go on"
+        )
+    for outcome in content["outcomes"]:
+        record = RunFolder(folder / outcome["method"] / f"seed-{outcome['seed']}").record
+        if outcome["failure"] or not record.exists():
+            continue
+        found = json.loads(record.read_text(encoding="utf-8"))
+        if found["environment"]["source"] != content["environment"]["source"]:
+            raise QuadspikeError(
+                f"{outcome['method']} with seed {outcome['seed']} was trained with another source "
+                "than the last of its runs; compare anew with one"
+            )
+        noted = found["summary"]["test_accuracy"]
+        if noted != outcome["accuracy"]:
+            raise QuadspikeError(
+                f"{outcome['method']} with seed {outcome['seed']} noted the accuracy {noted}, the "
+                f"comparison has {outcome['accuracy']}"
+            )
+
+
+def read_comparison(content: dict[str, Any]) -> Comparison:
+    """A comparison with its rows computed anew from its outcomes."""
+    if content["format"] != FORMAT:
+        raise QuadspikeError(f"it has another format than {FORMAT}")
+    recipe = Recipe.from_dict(content["recipe"])
+    outcomes = tuple(
+        replace(outcome, energy_flags=tuple(outcome.energy_flags))
+        for outcome in (Outcome(**values) for values in content["outcomes"])
+    )
+    rows = tuple(summarise(find_method(row["method"]), outcomes, recipe) for row in content["rows"])
+    return Comparison(recipe, content["seeds"], rows, outcomes, content["environment"])
+
+
+def check_comparison(files: Files, repository: Repository) -> Comparison:
+    """The comparison, if its rows and both of its tables follow from its outcomes."""
+    if set(files) != {COMPARISON, TABLE, SHEET}:
+        raise QuadspikeError(
+            f"a record of a comparison has {COMPARISON}, {TABLE}, {SHEET} and no others"
+        )
+
+    def check() -> Comparison:
+        content = json.loads(files[COMPARISON])
+        comparison = read_comparison(content)
+        sheet = {line["method"]: line for line in csv.DictReader(io.StringIO(files[SHEET]))}
+        for row, stated in zip(comparison.rows, content["rows"], strict=True):
+            key = row.method.key
+            for name, column in NUMBERS.items():
+                value, cell = getattr(row, name), sheet[key][column]
+                _same(key, name, value, stated[name])
+                _same(key, f"{column} in {SHEET}", value, float(cell) if cell else None)
+            if row.accuracy is not None and not _shown(files[TABLE], row.method.name, row):
+                raise QuadspikeError(f"{TABLE} has another accuracy for {key} than its runs")
+        prove(content["environment"], content["commit"], repository)
+        return comparison
+
+    return whole(check)
+
+
+def _same(method: str, what: str, ours: float | None, stated: float | None) -> None:
+    if (ours is None) != (stated is None) or not math.isclose(ours or 0.0, stated or 0.0):
+        raise QuadspikeError(f"{method} has {what} {stated}, its runs give {ours}")
+
+
+def _shown(table: str, name: str, row: Any) -> bool:
+    start = f"| {name} | {percent(row.accuracy, row.spread)}"
+    return any(line.startswith(start) for line in table.splitlines())

@@ -1,0 +1,103 @@
+"""The epochs of a run: kept small, checked, and what they come to."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from quadspike.errors import QuadspikeError
+from quadspike.training.recipe import Recipe
+from quadspike.training.schedule import learning_rate
+
+Line = Mapping[str, Any]
+"""One epoch, as `metrics.jsonl` has it."""
+
+DIGITS = 6
+LOOKS = 20
+"""Epochs of which the layers are kept, evenly over the run."""
+_EXACT = ("test_accuracy", "validation_accuracy", "seconds", "images_per_second")
+BY_LAYER = ("rates", "window")
+
+
+def rounded(value: Any) -> Any:
+    """The same with fewer digits; what is reported and how long it took as it is.
+
+    >>> rounded({"test_loss": 0.123456789, "test_accuracy": 0.123456789})
+    {'test_loss': 0.123457, 'test_accuracy': 0.123456789}
+    """
+    if isinstance(value, Mapping):
+        return {k: v if k in _EXACT else rounded(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+def compact(metrics: Sequence[Line]) -> list[dict[str, Any]]:
+    """The epochs with fewer digits, and the layers of at most `LOOKS` and the first of them."""
+    every = math.ceil(len(metrics) / LOOKS)
+    short = []
+    for number, line in enumerate(metrics, 1):
+        looked = number == 1 or (len(metrics) - number) % every == 0
+        short.append(rounded({k: v for k, v in line.items() if looked or k not in BY_LAYER}))
+    return short
+
+
+def as_lines(metrics: Sequence[Line]) -> str:
+    """As `metrics.jsonl` has it."""
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in metrics)
+
+
+def summarise(recipe: Recipe, metrics: Sequence[Line]) -> dict[str, Any]:
+    """What follows from the epochs of a finished run, named as `finish` names it."""
+    judge = "validation" if recipe.validation else "test"
+    last, best = metrics[-1], max(metrics, key=lambda line: line[f"{judge}_accuracy"])
+    return {
+        "status": "finished",
+        "epochs": len(metrics),
+        "steps_beyond": 0,
+        "best_chosen_on": judge,
+        "test_accuracy": last["test_accuracy"],
+        "best_test_accuracy": best["test_accuracy"],
+        "best_epoch": best["epoch"],
+        "validation_accuracy": last.get("validation_accuracy"),
+        "best_validation_accuracy": best.get("validation_accuracy"),
+        "images_per_second": last["images_per_second"],
+    }
+
+
+def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> None:
+    """Refuse epochs that no run of the recipe can have had."""
+    if [line["epoch"] for line in metrics] != list(range(1, recipe.epochs + 1)):
+        raise QuadspikeError(
+            f"the recipe has {recipe.epochs} epochs, the metrics are not of each of them once"
+        )
+    per_epoch = metrics[0]["step"]
+    before = 0.0
+    for line in metrics:
+        where = f"epoch {line['epoch']}"
+        if line["step"] != line["epoch"] * per_epoch:
+            raise QuadspikeError(f"{where} ends at step {line['step']}, of {per_epoch} an epoch")
+        planned = learning_rate(recipe, line["step"] - 1, per_epoch)
+        if not math.isclose(line["lr"], planned, rel_tol=1e-5):
+            raise QuadspikeError(
+                f"{where} has the learning rate {line['lr']:g}, the recipe gives {planned:g}"
+            )
+        for name in ("train_accuracy", "test_accuracy", *["validation_accuracy"] * _held(recipe)):
+            if not 0 <= line[name] <= 1:
+                raise QuadspikeError(f"{where} has the {name} {line[name]}, which is no share")
+        if not line["seconds"] >= before:
+            raise QuadspikeError(f"{where} ended after {line['seconds']} s, before the one before")
+        before = line["seconds"]
+    times = [0.0, *(line["seconds"] for line in metrics)]
+    longest = max(b - a for a, b in pairwise(times))
+    if not before <= seconds <= before + max(10.0, longest):
+        raise QuadspikeError(
+            f"the run took {seconds} s by its summary, {before} s by its last epoch"
+        )
+
+
+def _held(recipe: Recipe) -> bool:
+    return recipe.validation > 0

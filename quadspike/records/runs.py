@@ -1,0 +1,138 @@
+"""What the record of a run says, and whether it follows."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from quadspike.analysis.energy.report import COSTS_45NM, EnergyReport, EnergyRow
+from quadspike.errors import QuadspikeError
+from quadspike.records.metrics import check_epochs, summarise
+from quadspike.records.source import Repository, prove
+from quadspike.records.store import Files
+from quadspike.training.folder import FORMAT
+from quadspike.training.recipe import Recipe
+from quadspike.training.record import totals
+
+RECIPE, METRICS, RECORD = "recipe.json", "metrics.jsonl", "record.json"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What the files of a record say."""
+
+    name: str
+    recipe: Recipe
+    metrics: list[dict[str, Any]]
+    content: dict[str, Any]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.content["summary"]
+        return found
+
+
+def read_record(name: str, files: Files) -> RunRecord:
+    """A record from its files; what `record_run` gave."""
+    if set(files) != {RECIPE, METRICS, RECORD}:
+        raise QuadspikeError(f"a record of a run has {RECIPE}, {METRICS}, {RECORD} and no others")
+
+    def read() -> RunRecord:
+        recipe, content = json.loads(files[RECIPE]), json.loads(files[RECORD])
+        if (recipe["format"], content["format"]) != (FORMAT, FORMAT):
+            raise QuadspikeError(f"it has another format than {FORMAT}")
+        lines = [json.loads(line) for line in files[METRICS].splitlines()]
+        return RunRecord(name, Recipe.from_dict(recipe["recipe"]), lines, content)
+
+    return whole(read)
+
+
+def whole(work: Callable[[], T]) -> T:
+    """`work()`, where whatever is missing or of another kind in a file is that file's damage."""
+    try:
+        return work()
+    except QuadspikeError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise QuadspikeError(f"it is damaged: {type(error).__name__} {error}") from None
+
+
+def headline(summary: Mapping[str, Any], exported: dict[str, Any] | None) -> dict[str, Any]:
+    """The figure of a record, and of which weights it is."""
+    if exported is None:
+        return {"accuracy": summary["test_accuracy"], "accuracy_of": "the last epoch"}
+    return {
+        "accuracy": exported["evaluation"]["accuracy"],
+        "accuracy_of": f"the last epoch's weights in {exported['dtype']}",
+    }
+
+
+def device(environment: Mapping[str, Any]) -> str:
+    """What a run was made on."""
+    workers = environment["workers"]
+    return f"{workers} x {environment['device']}" if workers > 1 else str(environment["device"])
+
+
+def check_run(record: RunRecord, repository: Repository) -> None:
+    """Recompute what can be, and refuse what does not follow."""
+
+    def check() -> None:
+        content, summary = record.content, record.summary
+        check_epochs(record.recipe, record.metrics, summary["seconds"])
+        derived = {
+            **summarise(record.recipe, record.metrics),
+            **headline(summary, content["export"]),
+            "device": device(content["environment"]),
+        }
+        for key, value in derived.items():
+            if summary[key] != value:
+                raise QuadspikeError(
+                    f"its summary says {key} {summary[key]!r}, its files give {value!r}"
+                )
+        _check_energy(record)
+        _check_weights(content)
+        prove(content["environment"], content["commit"], repository)
+
+    whole(check)
+
+
+def _check_energy(record: RunRecord) -> None:
+    if not record.content["energy"]:
+        return
+    rows = tuple(
+        EnergyRow(**{**row, "flags": tuple(row["flags"])}) for row in record.content["energy"]
+    )
+    bill = EnergyReport(rows, record.recipe.timesteps, COSTS_45NM, "measured")
+    rates = {layer["layer"]: layer["rate"] for layer in record.content["layers"]}
+    for key, value in totals(bill, rates).items():
+        if not math.isclose(record.summary[key], value, rel_tol=1e-5):
+            raise QuadspikeError(
+                f"its summary says {key} {record.summary[key]:g}, its layers give {value:g}"
+            )
+
+
+def _check_weights(content: Mapping[str, Any]) -> None:
+    weights, exported = content["weights"], content["export"]
+    stated = [weights["last.safetensors"], *weights.values()]
+    if exported is not None:
+        evaluation = exported["evaluation"]
+        stated += [exported["sha256"], evaluation["sha256"], *exported["files"].values()]
+        if exported["of"] != weights["last.safetensors"]:
+            raise QuadspikeError("the exported weights are of another run")
+        if evaluation["sha256"] != exported["sha256"]:
+            raise QuadspikeError("the score of the exported weights is of other weights")
+        right = evaluation["accuracy"] * evaluation["count"]
+        if not math.isclose(right, round(right), rel_tol=1e-9):
+            raise QuadspikeError(
+                f"an accuracy of {evaluation['accuracy']} is no share of {evaluation['count']}"
+            )
+    for text in stated:
+        if not _SHA256.fullmatch(text):
+            raise QuadspikeError(f"the weights' SHA-256 must be 64 hexadecimal digits, got {text}")

@@ -1,0 +1,171 @@
+"""The table of all runs on record, beside the paper's figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+
+from quadspike.analysis.report.numbers import duration, millijoule
+from quadspike.atomic import write_text
+from quadspike.errors import QuadspikeError
+from quadspike.methods.page import percent
+from quadspike.recipes import RECIPES, create_recipe, paper_figure
+from quadspike.records.runs import RunRecord, read_record
+from quadspike.records.store import Store
+from quadspike.training.recipe import Recipe
+
+HEADINGS = (
+    "recipe",
+    "neuron, loss",
+    "data",
+    "network",
+    "T",
+    "epochs",
+    "accuracy, %",
+    "time",
+    "energy an image",
+    "the paper, %",
+    "its time",
+)
+PAPER_TIMES = {
+    ("cifar10", "resnet19", 2): "5 h",
+    ("cifar10", "resnet19", 4): "11 h",
+    ("cifar100", "resnet19", 2): "5 h",
+    ("cifar100", "resnet19", 4): "11 h",
+    ("cifar10-dvs", "vggsnn", 10): "1 h",
+    ("cifar10-dvs", "resnet19", 10): "3 h",
+    ("imagenet", "resnet34", 4): "6 days on four",
+}
+"""By data, network and steps, on one A100 unless it says more; rounded as the paper rounds."""
+NONE_YET = "No runs are on record yet."
+_SHOWN = {"name", "seed", "neuron", "loss", "dataset", "model", "timesteps", "epochs"}
+"""Fields that have a column of their own."""
+_PLACE = re.compile(r"(<!-- records(?: (\S+))? -->\n).*?(<!-- /records -->)", re.DOTALL)
+
+
+def table(store: Store, group: str = "") -> str:
+    """Markdown: a row for the seeds of a recipe together; runs of the group, else of none."""
+    names = [name for name in store.names("runs") if name.rpartition("/")[0] == group]
+    records = [read_record(name, store.read("runs", name)) for name in names]
+    if not records:
+        return NONE_YET + "\n"
+    rows: dict[str, list[RunRecord]] = {}
+    for record in sorted(records, key=_order):
+        rows.setdefault(_same(record), []).append(record)
+    align = ["---"] * 4 + ["---:"] * 7
+    lines = [HEADINGS, align, *map(_row, rows.values())]
+    shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n\n".join([shown, *_remarks(records)]) + "\n"
+
+
+def filled(page: str, store: Store) -> str:
+    """`page` with the tables between its markers made anew.
+
+    A marker is `<!-- records -->` or `<!-- records GROUP -->`, and `<!-- /records -->` ends it.
+    """
+    return _PLACE.sub(lambda m: f"{m[1]}{table(store, m[2] or '')}{m[3]}", page)
+
+
+def fill_page(path: Path, store: Store) -> bool:
+    """Put the tables into a page; whether that changed it."""
+    try:
+        page = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise QuadspikeError(f"cannot read {path}: {error.strerror}") from None
+    if not _PLACE.search(page):
+        raise QuadspikeError(
+            f"{path} has no place for a table; put <!-- records --> and <!-- /records --> on lines "
+            "of their own into it"
+        )
+    new = filled(page, store)
+    if new != page:
+        write_text(path, new)
+    return new != page
+
+
+def _order(record: RunRecord) -> tuple[str, str, int, str, str]:
+    recipe = record.recipe
+    return recipe.dataset, recipe.model, recipe.timesteps, recipe.name, record.name
+
+
+def _same(record: RunRecord) -> str:
+    """Equal for runs that differ in their seed alone; a default changed since is a difference."""
+    recipe = {k: v for k, v in record.recipe.as_dict().items() if k != "seed"}
+    return json.dumps([recipe, record.content["neuron"], record.summary["device"]], sort_keys=True)
+
+
+def _row(runs: Sequence[RunRecord]) -> list[str]:
+    recipe = runs[0].recipe
+    printed, time = _paper(recipe)
+    energies = [r.summary["energy_mj"] for r in runs if r.summary.get("energy_mj") is not None]
+    seconds = duration(fmean(run.summary["seconds"] for run in runs))
+    return [
+        _name(recipe),
+        f"{recipe.neuron.upper()}, {recipe.loss.upper()}",
+        recipe.dataset,
+        recipe.model,
+        str(recipe.timesteps),
+        str(recipe.epochs),
+        _accuracy(runs),
+        f"{seconds}, {runs[0].summary['device']}",
+        millijoule(fmean(energies)) if energies else "-",
+        printed,
+        time,
+    ]
+
+
+def _name(recipe: Recipe) -> str:
+    """By its name, with what is not as packaged."""
+    if recipe.name not in RECIPES:
+        return recipe.name
+    changed = create_recipe(recipe.name).differences(recipe).items()
+    return ", ".join([recipe.name, *(f"{k} {new}" for k, (_, new) in changed if k not in _SHOWN)])
+
+
+def _accuracy(runs: Sequence[RunRecord]) -> str:
+    last = [100 * run.summary["accuracy"] for run in runs]
+    best = fmean(100 * run.summary["best_test_accuracy"] for run in runs)
+    seeds = len({run.recipe.seed for run in runs})
+    counted = f"{seeds} seed{'s' * (seeds > 1)}"
+    if seeds < len(runs):
+        counted = f"{len(runs)} runs of {counted}"
+    spread = stdev(last) if len(last) > 1 else None
+    held = "" if runs[0].recipe.validation else "*"
+    return f"**{percent(fmean(last), spread)}** ({best:.2f}{held}), {counted}"
+
+
+def _paper(recipe: Recipe) -> tuple[str, str]:
+    """Its figure and time for the same data, network, steps and loss; in brackets if trained
+    otherwise.
+    """
+    time = PAPER_TIMES.get((recipe.dataset, recipe.model, recipe.timesteps))
+    for entry in RECIPES.values():
+        figure = entry.figures.get((recipe.timesteps, recipe.loss))
+        theirs = entry.make()
+        if figure and time and (theirs.dataset, theirs.model) == (recipe.dataset, recipe.model):
+            brackets = ("", "") if paper_figure(recipe) else ("(", ")")
+            return percent(*figure).join(brackets), time.join(brackets)
+    return "-", "-"
+
+
+def _remarks(records: Sequence[RunRecord]) -> list[str]:
+    halves = sorted({r.content["export"]["dtype"] for r in records if r.content["export"]})
+    half = (
+        f" Where a run's weights were exported it is the score of those weights, in "
+        f"{' or '.join(halves)}."
+        if halves
+        else ""
+    )
+    return [
+        "Accuracy on the test set after the last epoch, the mean over seeds with the sample "
+        f"standard deviation.{half} In brackets the best epoch's, chosen on held-out training "
+        "images, or with * on the test set itself.",
+        "Time from the first step to the last evaluation, all evaluations and compilation "
+        "included, start-up not. Energy of one inference at 45 nm, from the spikes of 128 test "
+        "images.",
+        "The paper's figures are of QIF, its times on one A100; in brackets where its training was "
+        "another than the run's. Made from `records/` by `quadspike records table`.",
+    ]

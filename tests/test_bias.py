@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from quadspike import LIF, QIF
+from quadspike.analysis.bias import surrogate_bias
+from quadspike.neurons import LearnedQIF
+from quadspike.surrogates import ArcTan, Rectangle, Window
+
+PEAK = 1 / math.sqrt(2 * math.pi)
+
+
+def normal(z: float) -> float:
+    return PEAK * math.exp(-z * z / 2)
+
+
+def below(z: float) -> float:
+    return (1 + math.erf(z / math.sqrt(2))) / 2
+
+
+MEMORYLESS = LIF(beta=0.0, u_th=0.5)  # u is the input, N(0, 1/4), and z = 2 u
+
+
+def test_a_gaussian_membrane_has_known_answers():
+    """True slopes phi(1)/s and 1 phi(1)/s; a box's are differences of the normal and its slope."""
+    literal = surrogate_bias(MEMORYLESS, Window("mean"))
+    for bias in (literal, surrogate_bias(MEMORYLESS, Window("threshold"))):
+        assert bias.shift.true == pytest.approx(2 * normal(1))
+        assert bias.stretch.true == pytest.approx(2 * normal(1))
+    assert literal.shift.surrogate == pytest.approx(below(1) - below(-1))
+    assert literal.stretch.surrogate == pytest.approx(0.0, abs=1e-9)
+    assert literal.firing == pytest.approx(0.0, abs=1e-9)
+    shifted = surrogate_bias(MEMORYLESS, Window("threshold"))
+    assert shifted.shift.surrogate == pytest.approx(below(2) - below(0))
+    assert shifted.stretch.surrogate == pytest.approx(normal(0) - normal(2))
+    assert shifted.firing == pytest.approx((below(2) - below(1)) / (below(2) - below(0)))
+
+
+def test_a_narrow_window_of_area_one_has_no_bias():
+    narrow = Rectangle(half_width=1e-3, height=500.0)
+    for neuron in (MEMORYLESS, QIF(), LIF()):
+        bias = surrogate_bias(neuron, narrow)
+        assert bias.shift.ratio == pytest.approx(1.0, abs=1e-5)
+        assert bias.stretch.ratio == pytest.approx(1.0, abs=1e-5)
+        assert bias.firing == pytest.approx(0.5, abs=1e-3)
+
+
+def test_the_true_slope_is_that_of_the_exact_firing_rate():
+    """By a finite difference: the rate if every membrane met a threshold a little lower."""
+    for neuron in (QIF(), LIF()):
+        density, step = neuron.density(), 1e-4
+        rates = [1 - density.below(0.5 + sign * step) for sign in (-1, 1)]
+        slope = (rates[0] - rates[1]) / (2 * step)
+        assert surrogate_bias(neuron, density=density).shift.true == pytest.approx(slope, rel=1e-6)
+
+
+def test_the_share_inside_a_window_of_height_one_is_its_mean_slope():
+    for center in ("mean", "threshold", "stationary"):
+        window = Window(center)
+        expected = QIF().density().share(*window.window(QIF()))
+        assert surrogate_bias(QIF(), window).shift.surrogate == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_neuron_that_learns_its_numbers_has_the_same_bias():
+    assert surrogate_bias(LearnedQIF()).shift.ratio == pytest.approx(
+        surrogate_bias(QIF()).shift.ratio, rel=1e-6
+    )
+
+
+def test_a_smooth_surrogate_is_integrated_too():
+    steep = surrogate_bias(QIF(), ArcTan(alpha=50.0))
+    assert steep.shift.ratio == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("window", "shift", "stretch", "firing"),
+    [
+        (Window("mean"), 1.31, 0.03, 0.05),
+        (Window("stationary"), 1.31, 0.00, 0.04),
+        (Window("threshold"), 0.98, 0.70, 0.30),
+        (Window("threshold", 0.5, "unit-area"), 0.99, 0.91, 0.39),
+    ],
+)
+def test_the_numbers_in_the_docs(window, shift, stretch, firing):
+    bias = surrogate_bias(QIF(), window)
+    found = (bias.shift.ratio, bias.stretch.ratio, bias.firing)
+    assert found == pytest.approx((shift, stretch, firing), abs=0.0055)

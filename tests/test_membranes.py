@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from quadspike import LIF, QIF, Soma
+from quadspike.analysis.dynamics import regions
+from quadspike.analysis.membranes import correlation, describe_membranes, regions_of
+from quadspike.analysis.traces import SomaTrace
+
+
+def seen(neuron, membranes, residual=None, place=None):
+    """A soma of one channel that went through these membranes, `[T][B]`."""
+    soma = Soma(1, neuron, norm=None, residual=place)
+    steps = [torch.tensor(step).view(-1, 1) for step in membranes]
+    return SomaTrace(soma, None, steps, residual=residual)
+
+
+def test_by_hand():
+    found = describe_membranes(seen(QIF(), [[-0.2, 0.6, 0.2, 0.5], [0.7, 0.1, 0.9, -1.0]]))
+    assert found["rate_by_step"] == [0.5, 0.5]
+    assert found["mean"] == pytest.approx(0.225)
+    assert found["inside_window"] == 6 / 8  # within [-0.0116, 1.0116]
+    assert found["regions"] == {"red": 0.25, "blue": 0.375, "green": 0.375}
+    assert found["after_red"] == 0.5  # one of the second step's two spikes
+    assert found["temporal_correlation"] == pytest.approx(-1.0)
+
+
+def test_a_leaky_neuron_has_no_regions_and_silence_no_correlation():
+    found = describe_membranes(seen(LIF(), [[0.1, 0.2], [0.3, 0.1]]))
+    assert found["regions"] is None
+    assert found["after_red"] is None
+    assert found["temporal_correlation"] is None
+
+
+def test_a_correlation_of_zero_is_one_too():
+    assert correlation(torch.tensor([0.0, 0.0, 1.0, 1.0]), torch.tensor([0.0, 1.0, 0.0, 1.0])) == 0
+    found = describe_membranes(seen(LIF(), [[0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0]]))
+    assert found["temporal_correlation"] == 0.0
+
+
+def test_windows_told_apart_by_the_shortcut_s_spike():
+    spikes = torch.tensor([[1.0], [0.0], [0.0], [0.0]])
+    found = describe_membranes(seen(QIF(), [[1.2, 0.2], [0.3, -1.0]], spikes, "before"))
+    assert found["window_by_shortcut"] == {"fired": 0.0, "silent": pytest.approx(2 / 3)}
+    after = describe_membranes(seen(QIF(), [[1.2, 0.2], [0.3, -1.0]], spikes, "after"))
+    assert after["window_by_shortcut"] is None
+
+
+@pytest.mark.parametrize(
+    "neuron",
+    [
+        QIF(),
+        QIF(u1=0.4, u2=-0.3),
+        QIF.from_resting(0.25, 0.1, 5.0, u_th=1.0),
+        QIF.from_resting(0.25, -0.5, 4, u_th=2.0),
+    ],
+)
+def test_the_regions_are_those_of_the_dynamics(neuron):
+    u = torch.linspace(-3, 3, 1000, dtype=torch.float64).view(1, -1, 1)
+    masks = dict(zip(("red", "blue", "green"), regions_of(neuron, u), strict=True))
+    assert (sum(mask.long() for mask in masks.values()) == 1).all()
+    for region in regions(neuron):
+        expected = (u > region.low) & (u < region.high)
+        assert torch.equal(masks.pop(region.name), expected)
+    assert not any(mask.any() for mask in masks.values())
+
+
+def test_regions_of_every_channel():
+    neuron = QIF(u2=torch.tensor([0.5, 0.1]))
+    red, blue, green = regions_of(neuron, torch.tensor([[[0.3, 0.3]]]))
+    assert not red.any()
+    assert blue.tolist() == [[[True, False]]]
+    assert green.tolist() == [[[False, True]]]

@@ -1,0 +1,348 @@
+"""Records of runs: what is taken, what is refused, what is noticed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from quadspike import QuadspikeError
+from quadspike.analysis.report import read_run
+from quadspike.recipes import RECIPES, create_recipe
+from quadspike.records import Repository, Store, record_run, verify
+from quadspike.records.command import train_command
+from quadspike.records.metrics import as_lines, compact, rounded
+from quadspike.records.runs import RECORD, read_record
+from quadspike.records.store import LARGEST
+from quadspike.training.recipe import Recipe
+from quadspike.training.record import source_fingerprint
+from tests import run_folders
+from tests.conftest import run_cli
+from tests.record_cases import change, commit, git, make_repository, make_run, sum_anew, tiny
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    return make_repository(tmp_path_factory.mktemp("repository"))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("run") / "digits-seed0", validation=100)
+
+
+@pytest.fixture
+def run(trained, tmp_path):
+    """A copy of the run, to be changed."""
+    return Path(shutil.copytree(trained, tmp_path / trained.name))
+
+
+@pytest.fixture
+def records(repository):
+    """An empty folder of records in the repository."""
+    folder = repository / "records"
+    yield folder
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+@pytest.fixture
+def record(records, trained):
+    """One record of the run."""
+    assert run_cli("records", "add", str(trained), "--records", str(records)) == 0
+    return records / "runs" / "digits-seed0"
+
+
+def problems(records: Path) -> list[str]:
+    return [verdict.problem for verdict in verify(Store(records)) if verdict.problem]
+
+
+def test_a_record_is_small_text_and_holds(record, records, trained, capsys):
+    assert {path.name for path in record.iterdir()} == {
+        "recipe.json",
+        "metrics.jsonl",
+        "record.json",
+        "SHA256SUMS",
+    }
+    assert sum(path.stat().st_size for path in record.iterdir()) < 20_000
+    found = read_record("x", Store(records).read("runs", "digits-seed0"))
+    theirs = json.loads((trained / "record.json").read_text())
+    assert found.recipe == tiny(validation=100)
+    assert found.summary["accuracy"] == theirs["metrics"][-1]["test_accuracy"]
+    assert found.summary["choices"]["best epoch"] == "100 held-out training samples"
+    assert "evaluation" in found.summary["seconds_include"]
+    assert found.content["weights"] == theirs["weights"]
+    assert str(trained) not in "".join(path.read_text() for path in record.iterdir())
+    capsys.readouterr()
+    assert run_cli("records", "verify", "--records", str(records)) == 0
+    out = capsys.readouterr().out
+    assert "runs/digits-seed0 holds: " in out
+    assert "1 records, 0 of them fail" in out
+
+
+def test_a_machine_without_git_is_proven_by_the_source(record, repository):
+    content = json.loads((record / "record.json").read_text())
+    assert content["environment"]["commit"] is None
+    assert content["commit"] == git(repository, "rev-parse", "HEAD")
+    assert Repository(repository).fingerprint(content["commit"]) == source_fingerprint()
+
+
+def test_the_report_reads_a_record(record, trained):
+    shown, original = read_run(record), read_run(trained)
+    assert shown.record.summary == original.record.summary
+    assert [epoch.test_accuracy for epoch in shown.epochs] == [
+        epoch.test_accuracy for epoch in original.epochs
+    ]
+
+
+def test_adding_twice_is_the_same_and_another_of_that_name_is_refused(
+    record, records, trained, run, capsys
+):
+    again = ("records", "add", str(trained), "--records", str(records))
+    assert run_cli(*again) == 0
+    assert "is there already, the same" in capsys.readouterr().out
+    assert run_cli(*again, "--note", "another") == 2
+    assert "holds another record" in capsys.readouterr().err
+    assert run_cli(*again, "--name", "study/first", "--note", "chosen by hand") == 0
+    assert (records / "runs/study/first/record.json").exists()
+    assert problems(records) == []
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b/c", "A", "", ".hidden", "a b"])
+def test_names_that_are_refused(tmp_path, name):
+    with pytest.raises(QuadspikeError, match="cannot be called"):
+        Store(tmp_path).folder("runs", name)
+
+
+def epochs(lines, **changes):
+    """The lines with the last epoch changed, in both files of a run."""
+    return [*lines[:-1], {**lines[-1], **changes}]
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "said"),
+    [
+        (("summary", "status"), "stopped", "stopped before its end"),
+        (("summary", "test_accuracy"), 0.99, "its summary says test_accuracy 0.99"),
+        (("summary", "best_epoch"), 7, "its summary says best_epoch 7"),
+        (("summary", "best_chosen_on"), "test", "best_chosen_on"),
+        (("summary", "seconds"), 0.0, "the run took 0.0 s by its summary"),
+        (("summary", "energy_mj"), 1.0, "its layers give"),
+        (("summary", "firing_rate"), 0.5, "its layers give"),
+        (("recipe", "lr"), 0.06, "different recipes"),
+        (("metrics", 1, "test_accuracy"), 0.99, "different epochs"),
+        (("weights", "last.safetensors"), "0" * 64, "last.safetensors is not the file"),
+        (("environment", "source"), "0" * 64, "no commit up to HEAD has its source"),
+        (("environment", "source"), None, "no commit up to HEAD has its source"),
+        (("environment", "commit"), "0" * 40, "with changes on top of commit 0000000000"),
+        (("layers", 0), {}, "it is damaged: KeyError"),
+    ],
+)
+def test_runs_that_do_not_add_up_are_refused(run, records, capsys, keys, value, said):
+    change(run / "record.json", keys, value)
+    assert run_cli("records", "add", str(run), "--records", str(records)) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("quadspike: ")
+    assert said in err
+    assert not list(records.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lr": 0.5}, "the recipe gives"),
+        ({"step": 11}, "ends at step 11"),
+        ({"epoch": 3}, "not of each of them once"),
+        ({"test_accuracy": 1.01}, "which is no share"),
+        ({"seconds": 0.0}, "before the one before"),
+    ],
+)
+def test_epochs_that_no_run_can_have_had_are_refused(run, repository, changes, said):
+    found = json.loads((run / "record.json").read_text())
+    lines = epochs(found["metrics"], **changes)
+    change(run / "record.json", ("metrics",), lines)
+    (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(QuadspikeError, match=said):
+        record_run(run, Repository(repository))
+
+
+def test_an_unfinished_run_and_no_run_are_refused(run, repository, tmp_path):
+    (run / "record.json").unlink()
+    with pytest.raises(QuadspikeError, match="not finished; go on with --resume"):
+        record_run(run, Repository(repository))
+    with pytest.raises(QuadspikeError, match="is no run"):
+        record_run(tmp_path / "nowhere", Repository(repository))
+
+
+def test_weights_may_be_elsewhere_by_then(run, repository):
+    for path in run.glob("*.safetensors"):
+        path.unlink()
+    assert "record.json" in record_run(run, Repository(repository))
+
+
+def test_first_weights_are_named_by_their_fingerprint_and_not_by_their_place(
+    run, trained, repository
+):
+    start = json.loads((run / "recipe.json").read_text())
+    (run / "recipe.json").write_text(json.dumps({**start, "init_from": str(trained)}))
+    files = record_run(run, Repository(repository))
+    weights = json.loads((trained / "record.json").read_text())["weights"]
+    assert json.loads(files[RECORD])["init_from"] == {"sha256": weights["last.safetensors"]}
+    assert str(trained) not in "".join(files.values())
+    (run / "recipe.json").write_text(json.dumps({**start, "init_from": "nowhere"}))
+    with pytest.raises(QuadspikeError, match="which is not there to be named"):
+        record_run(run, Repository(repository))
+
+
+def test_a_changed_tree_or_another_commit_proves_nothing(run, repository):
+    first = git(repository, "rev-parse", "HEAD")
+    (repository / "quadspike" / "more.py").write_text("1\n")
+    second = commit(repository, "more")
+    try:
+        for noted, clean, said in (
+            (first, True, None),
+            (first, False, "with changes on top of commit"),
+            (second, True, "the source at commit"),
+            ("1" * 40, True, "is not in this repository"),
+        ):
+            change(run / "record.json", ("environment", "commit"), noted)
+            change(run / "record.json", ("environment", "clean"), clean)
+            if said is None:
+                assert record_run(run, Repository(repository))
+            else:
+                with pytest.raises(QuadspikeError, match=said):
+                    record_run(run, Repository(repository))
+        change(run / "record.json", ("environment", "commit"), None)
+        found = json.loads(record_run(run, Repository(repository))[RECORD])
+        assert found["commit"] == first  # the source that made it, not the newest
+    finally:
+        git(repository, "reset", "-q", "--hard", first)
+        (repository / "records").mkdir(exist_ok=True)
+
+
+# -- what verify notices ---------------------------------------------------------------------
+
+
+def test_any_digit_changed_is_noticed(record, records):
+    store, name = Store(records), record.name
+    tried = 0
+    for path in sorted(record.iterdir()):
+        text = path.read_text()
+        for match in list(re.finditer(r"\d", text))[::3]:
+            other = str((int(match.group()) + 1) % 10)
+            path.write_text(text[: match.start()] + other + text[match.end() :])
+            with pytest.raises(QuadspikeError):
+                store.read("runs", name)
+            tried += 1
+        path.write_text(text)
+    assert tried > 400
+    assert problems(records) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "said"),
+    [
+        (("summary", "accuracy"), 0.9999, "its summary says accuracy"),
+        (("summary", "accuracy_of"), "an ensemble", "accuracy_of"),
+        (("summary", "test_accuracy"), 0.9999, "test_accuracy"),
+        (("summary", "best_test_accuracy"), 0.9999, "best_test_accuracy"),
+        (("summary", "best_epoch"), 9, "best_epoch"),
+        (("summary", "epochs"), 1, "epochs"),
+        (("summary", "seconds"), 9999.0, "took 9999.0 s"),
+        (("summary", "device"), "a slower one", "device"),
+        (("summary", "energy_mj"), 1e-9, "energy_mj"),
+        (("commit",), "0" * 40, "not in this repository"),
+        (("environment", "source"), "0" * 64, "fingerprint"),
+        (("weights",), {}, "damaged"),
+        (("weights", "last.safetensors"), "unknown", "64 hexadecimal digits"),
+        (("format",), 2, "another format"),
+    ],
+)
+def test_a_forger_who_sums_anew_is_noticed(record, records, capsys, keys, value, said):
+    change(record / "record.json", keys, value)
+    sum_anew(record)
+    capsys.readouterr()
+    assert run_cli("records", "verify", "--records", str(records)) == 1
+    out = capsys.readouterr().out
+    assert "runs/digits-seed0 FAILS: " in out
+    assert said in out
+
+
+def test_a_recipe_that_is_no_longer_valid_is_noticed(record, records):
+    change(record / "recipe.json", ("recipe", "neuron"), "qiff")
+    sum_anew(record)
+    assert "did you mean 'qif'" in problems(records)[0]
+
+
+@pytest.mark.parametrize("name", ["recipe.json", "metrics.jsonl", "record.json", "SHA256SUMS"])
+def test_a_missing_file_is_noticed(record, records, name):
+    (record / name).unlink()
+    assert "SHA256SUMS" in problems(records)[0]
+
+
+def test_a_foreign_file_is_noticed(record, records):
+    (record / "last.safetensors").write_bytes(b"\xff\xfe")
+    assert "cannot be read" in problems(records)[0]
+    (record / "last.safetensors").write_text("weights")
+    assert "last.safetensors" in problems(records)[0]
+    sum_anew(record)
+    assert "and no others" in problems(records)[0]
+
+
+# -- small enough, and the command -----------------------------------------------------------
+
+
+def test_a_record_of_400_epochs_stays_small(tmp_path):
+    folder = run_folders.make_run(tmp_path, model="resnet19", dataset="cifar10", epochs=400)
+    found = json.loads((folder / "record.json").read_text())
+    metrics, short = found["metrics"], compact(found["metrics"])
+    layers = json.dumps(rounded([found["layers"], found["energy"]]))
+    assert len(as_lines(metrics)) > 500_000
+    assert len(as_lines(short)) + len(layers) < 0.9 * LARGEST
+    assert [line["test_accuracy"] for line in short] == [line["test_accuracy"] for line in metrics]
+    looked = [line["epoch"] for line in short if "rates" in line]
+    assert looked == [1, *range(20, 401, 20)]
+
+
+CASES = [
+    *(create_recipe(name) for name in RECIPES),
+    *(create_recipe(name, seed=5, epochs=7, warmup_epochs=0.0) for name in RECIPES),
+    create_recipe("cifar10-resnet19", name="my run", loss="tet", sync_norm=False, clip=1.0),
+    tiny(deterministic=True, neuron="lif", window=None),
+]
+
+
+@pytest.mark.parametrize("recipe", CASES, ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("spelled_out", [False, True])
+def test_the_command_makes_just_that_recipe(recipe: Recipe, spelled_out, monkeypatch):
+    made = []
+    monkeypatch.setattr("quadspike.cli.train._train", lambda recipe, options: made.append(recipe))
+    program, *arguments = shlex.split(train_command(recipe, spelled_out=spelled_out))
+    assert program == "quadspike"
+    assert run_cli(*arguments) == 0
+    assert made == [recipe]
+
+
+def test_workers_and_networks_of_ones_own_in_a_command():
+    assert train_command(tiny(), 4).startswith("torchrun --nproc-per-node=4 -m quadspike train")
+    with pytest.raises(QuadspikeError, match="your own network"):
+        train_command(tiny(model="own"))
+
+
+def test_help_teaches(capsys):
+    for command in ("add", "verify", "table", "export", "evaluate"):
+        assert run_cli("records", command, "--help") == 0
+        assert "usage" in capsys.readouterr().out
+    assert run_cli("records", "verfy") == 2
+    assert "did you mean 'verify'" in capsys.readouterr().err
+    assert run_cli("records", "verify", "--records", "nowhere") == 2
+    assert "no folder nowhere" in capsys.readouterr().err

@@ -1,0 +1,130 @@
+"""The table of the records, and the pages that hold it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+
+from quadspike.recipes import create_recipe
+from quadspike.records import Store, filled, verify
+from quadspike.records.runs import METRICS, RECIPE, RECORD
+from quadspike.records.tables import HEADINGS, NONE_YET, table
+from tests.conftest import run_cli
+
+ROOT = Path(__file__).parent.parent
+
+
+def put(store: Store, name: str, accuracy: float, **changes) -> None:
+    """A record as far as the table reads it."""
+    device = changes.pop("device", "NVIDIA H200")
+    recipe = create_recipe(changes.pop("recipe", "cifar10-resnet19"), **changes)
+    summary = {
+        "accuracy": accuracy,
+        "best_test_accuracy": accuracy + 0.001,
+        "seconds": 1320.0,
+        "device": device,
+        "energy_mj": 0.41,
+    }
+    content = {"format": 1, "summary": summary, "neuron": None, "export": None}
+    files = {
+        RECIPE: json.dumps({"format": 1, "recipe": recipe.as_dict()}),
+        METRICS: "",
+        RECORD: json.dumps(content),
+    }
+    assert store.write("runs", name, files)
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")][2:]
+    return [
+        dict(zip(HEADINGS, map(str.strip, line.strip("|").split(" | ")), strict=True))
+        for line in lines
+    ]
+
+
+def test_without_records_the_table_says_so(tmp_path):
+    assert table(Store(tmp_path)) == NONE_YET + "\n"
+
+
+def test_seeds_of_a_recipe_are_one_row_beside_the_paper(tmp_path):
+    store = Store(tmp_path)
+    accuracies = (0.9640, 0.9650, 0.9648)
+    for seed, accuracy in enumerate(accuracies):
+        put(store, f"full-{seed}", accuracy, seed=seed)
+    put(store, "tet", 0.9671, loss="tet")
+    put(store, "other-device", 0.90, device="NVIDIA A100", seed=9)
+    put(store, "short", 0.95, epochs=140, weight_decay=5e-4, validation=5000)
+    full, other, short, tet = rows(table(store))
+    assert other["accuracy, %"] == "**90.00** (90.10*), 1 seed"
+    percents = [100 * a for a in accuracies]
+    assert full["accuracy, %"] == (
+        f"**{fmean(percents):.2f} ± {stdev(percents):.2f}** ({fmean(percents) + 0.1:.2f}*), 3 seeds"
+    )
+    assert full["the paper, %"] == "96.44 ± 0.07"
+    assert full["its time"] == "5 h"
+    assert full["time"].replace("\u00a0", " ") == "22 min 00 s, NVIDIA H200"
+    assert full["energy an image"].replace("\u00a0", " ") == "0.410 mJ"
+    assert tet["accuracy, %"] == "**96.71** (96.81*), 1 seed"
+    assert tet["the paper, %"] == "96.70 ± 0.08"
+    assert short["recipe"] == "cifar10-resnet19, weight_decay 0.0005, validation 5000"
+    assert short["accuracy, %"] == "**95.00** (95.10), 1 seed"
+    assert short["the paper, %"] == "(96.44 ± 0.07)"
+    assert short["its time"] == "(5 h)"
+
+
+def test_a_repeated_seed_is_no_second_seed(tmp_path):
+    store = Store(tmp_path)
+    put(store, "a", 0.96)
+    put(store, "b", 0.97)
+    (row,) = rows(table(store))
+    assert row["accuracy, %"].endswith("2 runs of 1 seed")
+
+
+def test_groups_have_tables_of_their_own_and_pages_hold_them(tmp_path, capsys):
+    root = tmp_path / "records"
+    store = Store(root)
+    put(store, "full", 0.96)
+    put(store, "window/mean", 0.83, window="mean")
+    assert [row["recipe"] for row in rows(table(store))] == ["cifar10-resnet19"]
+    (grouped,) = rows(table(store, "window"))
+    assert grouped["recipe"] == "cifar10-resnet19, window mean"
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- records -->\nold\n<!-- /records -->\nb\n<!-- records window -->\n"
+                    "<!-- /records -->\nc\n")  # fmt: skip
+    write = ("records", "table", "--records", str(root), "--write", str(page))
+    assert run_cli(*write) == 0
+    assert "made anew" in capsys.readouterr().out
+    assert page.read_text() == (
+        f"a\n<!-- records -->\n{table(store)}<!-- /records -->\nb\n<!-- records window -->\n"
+        f"{table(store, 'window')}<!-- /records -->\nc\n"
+    )
+    assert run_cli(*write) == 0
+    assert "up to date" in capsys.readouterr().out
+    assert run_cli("records", "table", "window", "--records", str(root)) == 0
+    assert capsys.readouterr().out == table(store, "window")
+    page.write_text("nothing")
+    assert run_cli(*write) == 2
+    assert "has no place for a table" in capsys.readouterr().err
+
+
+# -- this repository -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=str)
+def test_a_page_holds_exactly_what_the_command_makes(page):
+    text = page.read_text(encoding="utf-8")
+    assert filled(text, Store(ROOT / "records")) == text
+    if page.name == "README.md":
+        assert "<!-- records -->" in text
+
+
+def test_every_record_of_this_repository_holds():
+    asked = ["git", "-C", str(ROOT), "rev-parse", "--is-shallow-repository"]
+    known = subprocess.run(asked, capture_output=True, text=True)
+    if known.stdout.strip() != "false":
+        pytest.skip("no repository with all of its history")
+    assert [v for v in verify(Store(ROOT / "records")) if v.problem] == []
