@@ -13,7 +13,9 @@ import pytest
 import torch
 from rich.console import Console
 
+from quadspike import QuadspikeError
 from quadspike.cli.display import Display
+from quadspike.records.metrics import check_epochs, compact, summarise
 from quadspike.training import Observer, Recipe, Result, train
 from quadspike.training.evaluate import evaluate
 from quadspike.training.network import read_tensors
@@ -87,6 +89,28 @@ def test_a_run_stopped_between_evaluations_goes_on_alike(tmp_path: Path, epoch: 
     finished = run(tmp_path / "parts", resume=True)
     assert lines(tmp_path / "parts") == lines(tmp_path / "whole")
     assert finished.summary["best_epoch"] == summary_of(tmp_path / "whole")["best_epoch"]
+
+
+def test_a_record_of_it_follows_from_its_epochs(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    record = json.loads((tmp_path / "run/record.json").read_text())
+    metrics, summary = record["metrics"], record["summary"]
+    check_epochs(RECIPE, metrics, summary["seconds"])
+    assert summarise(RECIPE, metrics).items() <= summary.items()
+    assert [line["epoch"] for line in compact(metrics) if "rates" in line] == [1, 3, 5]
+    for every, said in ((4, "epoch 3 was evaluated"), (2, "epoch 2 was not evaluated")):
+        with pytest.raises(QuadspikeError, match=said):
+            check_epochs(RECIPE.but(evaluate_every=every), metrics, summary["seconds"])
+
+
+def test_the_layers_are_kept_of_twenty_evaluated_epochs() -> None:
+    recipe = RECIPE.but(epochs=400, evaluate_every=5)
+    looks = {"rates": {}, "window": {}}
+    metrics = [
+        {"epoch": n, "lr": 0.1, **(looks if recipe.evaluates(n) else {})} for n in range(1, 401)
+    ]
+    kept = [line["epoch"] for line in compact(metrics) if "rates" in line]
+    assert kept == [1, *range(25, 401, 25)]
 
 
 def test_what_is_shown(tmp_path: Path) -> None:
