@@ -9,17 +9,18 @@ from pathlib import Path
 from quadspike.errors import WriteError
 
 
-def write_atomic(target: Path, content: bytes) -> None:
+def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
     """Write beside `target`, flush to the disk, and move into place.
 
     A kill at any moment leaves the old file or the new one; a full disk is an error that
-    leaves the old one.
+    leaves the old one. Without `flush` that holds for the process, not for the machine.
     """
     partial = target.with_name(f".{target.name}.partial")
     try:
-        _write(partial, content)
+        _write(partial, content, flush)
         os.replace(partial, target)
-        _flush_folder(target.parent)
+        if flush:
+            _flush_folder(target.parent)
     except OSError as error:
         with suppress(OSError):
             partial.unlink()
@@ -29,18 +30,19 @@ def write_atomic(target: Path, content: bytes) -> None:
         ) from None
 
 
-def write_text(target: Path, text: str) -> None:
+def write_text(target: Path, text: str, flush: bool = True) -> None:
     """A text file, whole or not at all."""
-    write_atomic(target, text.encode())
+    write_atomic(target, text.encode(), flush)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path: Path, content: bytes, flush: bool) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(handle, rest) :]
-        os.fsync(handle)
+        if flush:
+            os.fsync(handle)
     finally:
         os.close(handle)
 

@@ -9,6 +9,8 @@ import torch
 
 from quadspike import create_model, create_neuron
 from quadspike.data.geometry import GEOMETRIES
+from quadspike.data.loader import Batch
+from quadspike.data.split import Split
 from quadspike.deploy import check_fold, fold, stream
 from quadspike.neurons import NEURONS
 from quadspike.randomness import Key, uniform
@@ -16,11 +18,13 @@ from quadspike.surrogates import SURROGATES
 from quadspike.training import Recipe
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
-from quadspike.training.graph import CapturedStep
+from quadspike.training.graph import CapturedCount, CapturedStep, choose_runners
 from quadspike.training.network import copy_weights, make_network, read_tensors, to_device
 from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
+from quadspike.training.scoring import score
+from quadspike.training.sources import from_splits
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
 from tests.conftest import calibrate, run_cli
@@ -178,6 +182,59 @@ def test_a_captured_step_follows_the_eager_one(options):
     assert torch.equal(totals, same_totals)
     for name, tensor in eager.items():
         assert torch.equal(tensor, captured[name]), name
+
+
+@pytest.mark.parametrize("options", [{"precision": "bf16"}, {"norm": "mpbn"}, {"neuron": "plif"}])
+def test_captured_evaluations_between_captured_steps_give_the_eager_figures(options):
+    """Bit for bit, in memory that both share: 300 test samples are 128, 128 and 44."""
+    recipe = Recipe(
+        "graph", "cifar10", "resnet8", batch_size=32, epochs=4, deterministic=True, **options
+    )
+    device = torch.device("cuda")
+    images = torch.randint(256, (300, 3, 32, 32), dtype=torch.uint8)
+    split = Split("noise", images, torch.arange(300) % 10, tuple("0123456789"))
+    data = from_splits(recipe, split, split, device, Workers())
+    found = []
+    with algorithms(deterministic=True):
+        for capture in (False, True):
+            model = to_device(make_network(recipe, data.geometry), device).train()
+            trainee = Trainee(model, recipe)
+            step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 9)
+            learn, count, _ = choose_runners(step)
+            assert isinstance(learn, CapturedStep)
+            assert isinstance(count, CapturedCount)
+            scores = []
+            for epoch in range(4):
+                for batch in data.train.epoch(epoch):
+                    (learn if capture else step)(*batch)
+                used = count if capture else None
+                scores.append(score(model, data.test, recipe, device, Workers(), used))
+            found.append((scores, copy_weights(trainee)))
+    (scores, weights), (same_scores, same_weights) = found
+    assert scores == same_scores
+    assert len({one.loss for one in scores}) == 4
+    assert {one.count for one in scores} == {300}
+    assert all(torch.equal(weights[name], same_weights[name]) for name in weights)
+
+
+def test_an_evaluation_s_graph_takes_the_step_s_memory():
+    """An evaluation of as many samples fits into what the step's graph holds."""
+    recipe = Recipe("graph", "cifar10", "resnet19", precision="bf16")
+    device, geometry = torch.device("cuda"), GEOMETRIES["cifar10"]
+    model = to_device(make_network(recipe, geometry), device).train()
+    trainee = Trainee(model, recipe)
+    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 9)
+    learn, count, _ = choose_runners(step)
+    batch = Batch(*random_batch(recipe, geometry, 256, device))
+    learn(*batch)
+    model.eval()
+    held = []
+    with torch.inference_mode():
+        for _ in range(2):  # as it is, and captured
+            count(batch)
+            torch.cuda.empty_cache()
+            held.append(torch.cuda.memory_reserved())
+    assert held[1] - held[0] < 0.25 * 2**30  # by itself it would take 0.7 GiB
 
 
 def test_a_spoilt_step_is_found_in_a_graph():

@@ -177,6 +177,7 @@ FIELDS = {
     "clip": st.none() | positive,
     "precision": st.sampled_from(module._NAMES["precision"]),
     "validation": st.integers(0, 10**9),
+    "evaluate_every": st.integers(1, 10**9),
     "seed": st.integers(0, 2**63 - 1),
     "deterministic": st.booleans(),
     "backend": st.sampled_from(module._NAMES["backend"]),
@@ -251,7 +252,7 @@ NEVER = st.sampled_from(
 HUGE = st.just(10**400)
 FLAGS = module._FLAGS
 NAMES = tuple(module._NAMES)
-COUNTS = ("timesteps", "epochs", "batch_size", "accumulate", "stem_width")
+COUNTS = ("timesteps", "epochs", "batch_size", "accumulate", "stem_width", "evaluate_every")
 FROM_ZERO = ("cutout", "validation", "seed")
 SHARES = ("dropout", "momentum", "label_smoothing")
 BAD = {

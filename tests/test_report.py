@@ -111,6 +111,23 @@ def test_one_run_shows_every_section(tmp_path: Path) -> None:
     assert len(text) < 1_500_000
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_epochs_without_an_evaluation(tmp_path: Path, finished: bool) -> None:
+    """With a record and without: the figure is of epoch 10, and so are the layers' warnings."""
+    folder = make_run(
+        tmp_path / "run", finished=finished, done=11, evaluate_every=5, layers=("a.soma",)
+    )
+    run = read_run(folder)
+    assert run.judged is not None
+    assert run.judged.epoch == 10
+    text, page = page_of(tmp_path, folder)
+    assert f"Test accuracy {100 * run.judged.test_accuracy:.1f} % epoch 10" in page.text()
+    assert "epoch 10, chosen on validation every 5 epochs" in page.text()
+    assert "11 of 12 epochs" in page.text()
+    assert set(page.ids) >= {"curves", "firing"}
+    assert "nan" not in text.lower()
+
+
 def test_several_runs_are_compared(tmp_path: Path) -> None:
     one = make_run(tmp_path / "a")
     two = make_run(tmp_path / "b", name="digits-lif", neuron="lif", lr=0.05, seed=1)

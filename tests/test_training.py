@@ -14,12 +14,11 @@ import torch
 from torch import nn
 
 from quadspike import LIF, Network, QuadspikeError, Soma, create_model
-from quadspike.atomic import write_atomic
 from quadspike.data.split import Split
 from quadspike.models import load_model
 from quadspike.norms import BatchNorm
 from quadspike.recipes import create_recipe
-from quadspike.training import Observer, Recipe, score, train
+from quadspike.training import Observer, Recipe, train
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.memory import GIB, need, out_of_memory
@@ -248,6 +247,15 @@ def test_each_epoch_is_counted_by_itself(tmp_path: Path, monkeypatch: pytest.Mon
         assert line["train_loss"] == pytest.approx(moment.loss)
 
 
+def test_every_epoch_is_looked_at_twice_at_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quadspike.training.loop.LOOK_EVERY", {"cpu": 50})
+    watcher = Watcher()
+    run(tmp_path / "run", tiny(epochs=1), observers=[watcher])
+    assert [now.step for now in watcher.of("moment")] == [2, 4, 5]
+
+
 def test_of_equal_epochs_the_first_is_the_best(tmp_path: Path) -> None:
     result = run(tmp_path / "run", tiny(lr=1e-12, epochs=3))
     assert result.summary["best_epoch"] == 1
@@ -297,25 +305,6 @@ def test_statistics_are_shared_as_the_recipe_says(sync: bool) -> None:
     assert {norm.sync for norm in model.modules() if isinstance(norm, BatchNorm)} == {sync}
 
 
-def test_a_score_is_that_of_the_model_in_evaluation_mode() -> None:
-    recipe = tiny(precision="bf16")
-    data = make_data(recipe, None, CPU, Workers())
-    model = make_network(recipe, data.geometry).train()
-    before = copy.deepcopy(model.state_dict())
-    seen: list[torch.dtype] = []
-    model.classifier.register_forward_hook(lambda m, i, o: seen.append(o.dtype))
-    found = score(model, data.test, recipe, CPU, Workers())
-    assert set(seen) == {torch.bfloat16}
-    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-    assert model.training
-    right = 0
-    model.eval()
-    for inputs, labels in data.test.epoch():
-        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-            right += int((model(inputs).float().mean(0).argmax(1) == labels).sum())
-    assert found.accuracy == right / 359
-
-
 def test_a_network_that_does_not_fit_is_refused_before_any_work(tmp_path: Path) -> None:
     five = create_model("mlp", in_channels=1, num_classes=5)
     frozen = create_model("mlp", in_channels=1).requires_grad_(False)
@@ -341,17 +330,3 @@ def test_a_start_that_failed_does_not_keep_its_folder(tmp_path: Path) -> None:
     with pytest.raises(QuadspikeError, match="finite"):
         run(tmp_path / "run", tiny(lr=1e38))
     assert run(tmp_path / "run", tiny()).status == "finished"
-
-
-def test_files_are_flushed_before_they_are_moved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order: list[str] = []
-    for name in ("write", "fsync", "replace"):
-        real = getattr(os, name)
-        monkeypatch.setattr(
-            os, name, lambda *args, name=name, real=real: (order.append(name), real(*args))[1]
-        )
-    write_atomic(tmp_path / "file", b"content")
-    assert order == ["write", "fsync", "replace", "fsync"]
-    assert (tmp_path / "file").read_bytes() == b"content"

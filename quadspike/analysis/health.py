@@ -84,16 +84,23 @@ def health(model: Network, x: Tensor) -> Health:
     """
     with evaluating(model):
         logits, seen = model(x, taps=_KINDS)
+    looks = [
+        torch.stack(
+            [
+                values["rate"].nanmean().double(),
+                values["window"].mean().double(),
+                values["largest"].max().double(),
+                values["finite"].all().double(),
+            ]
+        )
+        for values in seen.values()
+    ]
+    # Read back at once: each number by itself would wait for the device.
+    found = torch.stack(looks).tolist()
     return Health(
         bool(torch.isfinite(logits).all()),
         tuple(
-            LayerHealth(
-                name,
-                rate=float(values["rate"].nanmean()),
-                window=float(values["window"].mean()),
-                largest=float(values["largest"].max()),
-                finite=bool(values["finite"].all()),
-            )
-            for name, values in seen.items()
+            LayerHealth(name, rate, window, largest, bool(finite))
+            for name, (rate, window, largest, finite) in zip(seen, found, strict=True)
         ),
     )

@@ -14,6 +14,7 @@ from quadspike.benchmark.contenders import best_own
 from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
 from quadspike.benchmark.steps import time_step
+from quadspike.benchmark.timing import wait
 from quadspike.data.augment import cifar_test, cifar_train
 from quadspike.data.geometry import GEOMETRIES
 from quadspike.data.split import Split
@@ -27,11 +28,12 @@ _EPOCHS = 3
 
 
 class _Watch(Observer):
-    """When each look at the run happened, and each epoch's end."""
+    """When each look at the run happened, each epoch's end, and the last checkpoint's."""
 
     def __init__(self) -> None:
         self.looks: list[tuple[int, int, float]] = []
         self.ends: list[float] = []
+        self.saving = 0.0
 
     def moment(self, now: Moment) -> None:
         self.looks.append((now.epoch, now.step, time.perf_counter()))
@@ -39,17 +41,25 @@ class _Watch(Observer):
     def epoch(self, metrics: dict[str, Any]) -> None:
         self.ends.append(time.perf_counter())
 
+    def saved(self, step: int) -> None:
+        # The last is at the run's end, right after its last epoch.
+        self.saving = time.perf_counter() - self.ends[-1]
+
 
 def epoch(job: Job) -> Iterator[Row]:
-    """The last of a few epochs on random images in memory, against its steps alone."""
-    yield attempt(job, "epoch", "an epoch of training", lambda: _epoch(job))
-
-
-def _epoch(job: Job) -> Row:
-    step = time_step(job, best_own(job.device))
+    """The last of a few epochs on random images in memory: its steps, and then all of it."""
     watch = _Watch()
+    first = attempt(job, "epoch", "an epoch of training", lambda: _epoch(job, watch))
+    yield first
+    if "error" not in first:
+        title = "the epoch with its evaluation, and a checkpoint"
+        yield attempt(job, "whole epoch", title, lambda: _whole(job, watch, first))
+
+
+def _epoch(job: Job, watch: _Watch) -> Row:
+    step = time_step(job, best_own(job.device))
     recipe = job.setting.recipe.but(epochs=_EPOCHS)
-    images = 5 * recipe.batch_size if job.smoke else IMAGES
+    images = _images(job)
     with tempfile.TemporaryDirectory() as folder:
         train(
             recipe,
@@ -67,10 +77,40 @@ def _epoch(job: Job) -> Row:
         "overhead": loop_ms / step["ms"] - 1,
         "steps": last,
         "steps_seconds": loop_ms * last / 1e3,
-        "epoch_seconds": watch.ends[-1] - watch.ends[-2],
         "images": images,
         "images_per_second": 1e3 * recipe.batch_size / loop_ms,
     }
+
+
+def _whole(job: Job, watch: _Watch, steps: Row) -> Row:
+    """Where the time of an epoch goes; `saving_seconds` is of a checkpoint and comes on top."""
+    *_, last = watch.looks
+    seconds = watch.ends[-1] - watch.ends[-2]
+    return {
+        "ms": 1e3 * seconds,
+        "steps_seconds": steps["step_ms"] * steps["steps"] / 1e3,
+        "augmentation_seconds": _augmentation(job),
+        "evaluation_seconds": watch.ends[-1] - last[2],
+        "evaluated": _images(job) // 5,
+        "saving_seconds": watch.saving,
+        "images_per_second": steps["images"] / seconds,
+    }
+
+
+def _augmentation(job: Job) -> float:
+    """Going through all batches without learning from them, the second time."""
+    source = _random_data(job, _images(job)).train
+    for number in range(2):
+        wait(job.device)
+        begin = time.perf_counter()
+        for _ in source.epoch(number):
+            pass
+        wait(job.device)
+    return time.perf_counter() - begin
+
+
+def _images(job: Job) -> int:
+    return 5 * job.setting.recipe.batch_size if job.smoke else IMAGES
 
 
 def _random_data(job: Job, images: int) -> TrainingData:

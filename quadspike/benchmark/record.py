@@ -103,6 +103,10 @@ _SHOWN = {
     "copy_share": "{:.1%} of the copy rate",
     "launches": "{} launches",
     "overhead": "{:+.1%} over its steps",
+    "steps_seconds": "steps {:.3f} s",
+    "augmentation_seconds": "augmentation {:.3f} s",
+    "evaluation_seconds": "evaluation {:.3f} s",
+    "saving_seconds": "a checkpoint {:.3f} s",
 }
 
 

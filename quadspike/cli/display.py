@@ -92,14 +92,16 @@ class Display(Observer):
     def epoch(self, metrics: dict[str, Any]) -> None:
         if self.brief:
             return
-        held = ""
+        judged = ""
         if "validation_accuracy" in metrics:
-            held = f"  held out {metrics['validation_accuracy']:6.2%}"
-        rates = metrics["rates"].values()
+            judged += f"  held out {metrics['validation_accuracy']:6.2%}"
+        if "test_accuracy" in metrics:
+            rates = metrics["rates"].values()
+            fires = sum(rates) / len(rates)
+            judged += f"  test {metrics['test_accuracy']:6.2%}  fires {fires:.3f}"
         self._say(
             f"epoch {metrics['epoch']:>{len(str(self.epochs))}}/{self.epochs}"
-            f"  loss {metrics['train_loss']:.4f}  train {metrics['train_accuracy']:6.2%}{held}"
-            f"  test {metrics['test_accuracy']:6.2%}  fires {sum(rates) / len(rates):.3f}"
+            f"  loss {metrics['train_loss']:.4f}  train {metrics['train_accuracy']:6.2%}{judged}"
             f"  {metrics['images_per_second']:,.0f} images/s  {duration(metrics['seconds'])}"
         )
 

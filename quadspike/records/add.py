@@ -27,7 +27,7 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.record import sha256, source_fingerprint
 
 SECONDS = (
-    "every training step, the evaluation after every epoch and saving, compilation included; not "
+    "every training step, every evaluation and saving, compilation included; not "
     "start-up (imports, data from disk, building the network) nor the measurements at the end"
 )
 
@@ -87,7 +87,10 @@ def _content(
     environment = found["environment"]
     exported = None if export is None else _exported(export)
     ours = environment["source"] == source_fingerprint()
-    held = f"{recipe.validation:,} held-out training samples"
+    judge = (
+        f"{recipe.validation:,} held-out training samples" if recipe.validation else "the test set"
+    )
+    often = f", every {recipe.evaluate_every} epochs" if recipe.evaluate_every > 1 else ""
     notes = [note for note in found["notes"] if not note.startswith("weights from ")]
     return {
         "format": FORMAT,
@@ -101,7 +104,7 @@ def _content(
             "device": device(environment),
             "choices": {
                 "headline": "none: the last epoch",
-                "best epoch": held if recipe.validation else "the test set",
+                "best epoch": judge + often,
             },
         },
         "environment": environment,

@@ -37,12 +37,12 @@ def rounded(value: Any) -> Any:
 
 def compact(metrics: Sequence[Line]) -> list[dict[str, Any]]:
     """The epochs with fewer digits, and the layers of at most `LOOKS` and the first of them."""
-    every = math.ceil(len(metrics) / LOOKS)
-    short = []
-    for number, line in enumerate(metrics, 1):
-        looked = number == 1 or (len(metrics) - number) % every == 0
-        short.append(rounded({k: v for k, v in line.items() if looked or k not in BY_LAYER}))
-    return short
+    known = [line["epoch"] for line in metrics if BY_LAYER[0] in line]
+    looked = {*known[:1], *known[:: -max(1, math.ceil(len(known) / LOOKS))]}
+    return [
+        rounded({k: v for k, v in line.items() if line["epoch"] in looked or k not in BY_LAYER})
+        for line in metrics
+    ]
 
 
 def as_lines(metrics: Sequence[Line]) -> str:
@@ -53,7 +53,8 @@ def as_lines(metrics: Sequence[Line]) -> str:
 def summarise(recipe: Recipe, metrics: Sequence[Line]) -> dict[str, Any]:
     """What follows from the epochs of a finished run, named as `finish` names it."""
     judge = "validation" if recipe.validation else "test"
-    last, best = metrics[-1], max(metrics, key=lambda line: line[f"{judge}_accuracy"])
+    judged = [line for line in metrics if recipe.evaluates(line["epoch"])]
+    last, best = metrics[-1], max(judged, key=lambda line: line[f"{judge}_accuracy"])
     return {
         "status": "finished",
         "epochs": len(metrics),
@@ -85,7 +86,13 @@ def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> Non
             raise QuadspikeError(
                 f"{where} has the learning rate {line['lr']:g}, the recipe gives {planned:g}"
             )
-        for name in ("train_accuracy", "test_accuracy", *["validation_accuracy"] * _held(recipe)):
+        if ("test_accuracy" in line) != recipe.evaluates(line["epoch"]):
+            raise QuadspikeError(
+                f"{where} was {'' if 'test_accuracy' in line else 'not '}evaluated, but the recipe "
+                f"evaluates the first, the last and every {recipe.evaluate_every}"
+            )
+        judged = ["test_accuracy", *["validation_accuracy"] * (recipe.validation > 0)]
+        for name in ("train_accuracy", *judged * recipe.evaluates(line["epoch"])):
             if not 0 <= line[name] <= 1:
                 raise QuadspikeError(f"{where} has the {name} {line[name]}, which is no share")
         if not line["seconds"] >= before:
@@ -97,7 +104,3 @@ def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> Non
         raise QuadspikeError(
             f"the run took {seconds} s by its summary, {before} s by its last epoch"
         )
-
-
-def _held(recipe: Recipe) -> bool:
-    return recipe.validation > 0

@@ -41,18 +41,18 @@ class Workers:
         dist.all_reduce(whole)
         return whole
 
-    def largest(self, values: Tensor) -> Tensor:
-        """The largest over all workers, element by element."""
+    def largest(self, values: list[int], device: torch.device) -> list[int]:
+        """The largest over all workers, one by one; without others the device has no part in it."""
         if not self.many:
             return values
-        whole = values.clone()
+        whole = torch.tensor(values, device=device)
         dist.all_reduce(whole, dist.ReduceOp.MAX)
-        return whole
+        return [int(value) for value in whole.tolist()]
 
     def agree(self, value: int, device: torch.device) -> bool:
         """Whether all workers hold the same number."""
-        low, high = self.largest(torch.tensor([-value, value], device=device)).tolist()
-        return bool(-low == high)
+        low, high = self.largest([-value, value], device)
+        return -low == high
 
     def align(self, model: nn.Module) -> None:
         """Give all workers the first one's buffers, which are those that are saved."""

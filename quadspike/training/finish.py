@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-
+from quadspike.training.memory import peak_gib
 from quadspike.training.network import copy_weights, count_parameters, write_weights
 from quadspike.training.record import environment, measure, sha256, write_record
 
@@ -26,7 +25,7 @@ class Result:
 
     @property
     def test_accuracy(self) -> float | None:
-        """Of the last epoch."""
+        """Of the last epoch that was evaluated; the last of all in a finished run."""
         found: float | None = self.summary.get("test_accuracy")
         return found
 
@@ -40,18 +39,20 @@ def finish(run: Training, code: int) -> Result:
         "epochs": len(history),
         "steps_beyond": run.progress.step,
         "seconds": round(run.progress.seconds, 3),
-        "best_chosen_on": run.judge,
-        "peak_memory_gib": _peak(run.device),
+        "best_chosen_on": run.judge.chooses_on,
+        "peak_memory_gib": peak_gib(run.device),
     }
-    if history and run.progress.best_epoch is not None:
-        last, best = history[-1], history[run.progress.best_epoch - 1]
+    if run.progress.best_epoch is not None:
+        last = next(line for line in reversed(history) if "test_accuracy" in line)
+        best = history[run.progress.best_epoch - 1]
         summary |= {
+            "evaluated_epoch": last["epoch"],
             "test_accuracy": last["test_accuracy"],
             "best_test_accuracy": best["test_accuracy"],
             "best_epoch": best["epoch"],
             "validation_accuracy": last.get("validation_accuracy"),
             "best_validation_accuracy": best.get("validation_accuracy"),
-            "images_per_second": last["images_per_second"],
+            "images_per_second": history[-1]["images_per_second"],
         }
     if run.workers.first:
         _write(run, summary)
@@ -64,7 +65,7 @@ def _write(run: Training, summary: dict[str, Any]) -> None:
         weights["best"] = run.best
     for which, tensors in weights.items():
         write_weights(run.network, tensors, run.folder.weights(which))
-    found = measure(run.network, run.data.geometry, run.sample)
+    found = measure(run.network, run.data.geometry, run.judge.sample)
     summary |= found["summary"]
     neurons = [soma.neuron.config() for soma in run.network.somas().values()]
     write_record(
@@ -87,9 +88,3 @@ def _write(run: Training, summary: dict[str, Any]) -> None:
             },
         },
     )
-
-
-def _peak(device: torch.device) -> float | None:
-    if device.type != "cuda":
-        return None
-    return round(torch.cuda.max_memory_allocated(device) / (1 << 30), 3)

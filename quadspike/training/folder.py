@@ -159,5 +159,9 @@ class RunFolder:
             path.unlink(missing_ok=True)
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:
-        """One line an epoch; rewritten whole, so that it always agrees with the run."""
-        write_text(self.metrics, "".join(json.dumps(line) + "\n" for line in history))
+        """One line an epoch; rewritten whole, so that it always agrees with the run.
+
+        Not flushed: the checkpoint and the record hold the same lines, and a short epoch would
+        wait for the disk.
+        """
+        write_text(self.metrics, "".join(json.dumps(line) + "\n" for line in history), flush=False)

@@ -1,16 +1,33 @@
-"""The whole step as one CUDA graph: a few thousand launches become one."""
+"""A step, or the evaluation of a batch, as one CUDA graph: thousands of launches become one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from quadspike.data.loader import Batch
+from quadspike.training.scoring import Count, Counter
 from quadspike.training.step import Step
 
 Learn = Callable[[Tensor, Tensor], None]
+Pool = Any  # as torch.cuda.graph_pool_handle gives it
+"""Where a graph's tensors lie. Graphs that never run at once can share it, as long as what one
+leaves for later lies elsewhere.
+"""
 _WARM_UPS = 3
+_SHAPES = 8
+"""Most shapes of batches that get a graph of their own in an evaluation."""
+
+
+def capture(work: Callable[[], object], pool: Pool) -> Callable[[], None]:
+    """`work` as a graph, and how to run it; the caller keeps alive what it reads and writes."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool):
+        work()
+    return graph.replay
 
 
 class CapturedStep:
@@ -21,19 +38,18 @@ class CapturedStep:
     the step's number live on the device and change without capturing anew.
     """
 
-    def __init__(self, step: Step) -> None:
-        self.step = step
-        self._graph: torch.cuda.CUDAGraph | None = None
+    def __init__(self, step: Step, pool: Pool = None) -> None:
+        self.step, self._pool = step, pool
+        self._replay: Callable[[], None] | None = None
 
     def __call__(self, inputs: Tensor, labels: Tensor) -> None:
-        if self._graph is None:
-            self._capture(inputs, labels)
+        if self._replay is None:
+            self._replay = self._captured(inputs, labels)
         self._inputs.copy_(inputs)
         self._labels.copy_(labels)
-        assert self._graph is not None
-        self._graph.replay()
+        self._replay()
 
-    def _capture(self, inputs: Tensor, labels: Tensor) -> None:
+    def _captured(self, inputs: Tensor, labels: Tensor) -> Callable[[], None]:
         self._inputs, self._labels = inputs.clone(), labels.clone()
         kept = [(tensor, tensor.detach().clone()) for tensor in self._changed()]
         side = torch.cuda.Stream()
@@ -42,12 +58,11 @@ class CapturedStep:
             for _ in range(_WARM_UPS):
                 self.step(self._inputs, self._labels)
         torch.cuda.current_stream().wait_stream(side)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self.step(self._inputs, self._labels)
+        replay = capture(lambda: self.step(self._inputs, self._labels), self._pool)
         with torch.no_grad():
             for tensor, before in kept:
                 tensor.copy_(before)
+        return replay
 
     def _changed(self) -> list[Tensor]:
         """Every tensor that a step writes to."""
@@ -63,10 +78,49 @@ class CapturedStep:
         ]
 
 
-def learner(step: Step) -> tuple[Learn, str]:
-    """How the step is run here, and why, in words."""
+class CapturedCount:
+    """Counts batches by a graph for each of their shapes, a last partial batch's too.
+
+    The first batch of a shape is counted as it is, which compiles and tunes what the graph will
+    run. Weights and statistics are read where they lie: training goes on without capturing anew.
+    """
+
+    def __init__(self, count: Count, pool: Pool = None) -> None:
+        self._count, self._pool = count, pool
+        self._met: set[torch.Size] = set()
+        self._graphs: dict[torch.Size, Count] = {}
+
+    def __call__(self, batch: Batch) -> Tensor:
+        shape = batch.inputs.shape
+        if shape in self._graphs:
+            return self._graphs[shape](batch)
+        if shape not in self._met or len(self._graphs) == _SHAPES:
+            self._met.add(shape)
+            return self._count(batch)
+        self._graphs[shape] = self._captured(batch)
+        return self._graphs[shape](batch)
+
+    def _captured(self, like: Batch) -> Count:
+        inputs, labels = like.inputs.clone(), like.labels.clone()
+        found = torch.zeros(3, dtype=torch.float64, device=inputs.device)
+        replay = capture(lambda: found.copy_(self._count(Batch(inputs, labels))), self._pool)
+
+        def count(batch: Batch) -> Tensor:
+            inputs.copy_(batch.inputs)
+            labels.copy_(batch.labels)
+            replay()
+            return found
+
+        return count
+
+
+def choose_runners(step: Step) -> tuple[Learn, Count, str]:
+    """How a step and a batch of an evaluation are run here, and why, in words."""
+    count = Counter(step.network, step.recipe, step.device)
     if step.device.type != "cuda":
-        return step, "step by step: a CUDA graph needs a GPU"
+        return step, count, "step by step: a CUDA graph needs a GPU"
     if step.workers.many:
-        return step, "step by step: a CUDA graph is for one process"
-    return CapturedStep(step), "each step is one CUDA graph"
+        return step, count, "step by step: a CUDA graph is for one process"
+    pool = torch.cuda.graph_pool_handle()
+    words = "each step is one CUDA graph, and so is each batch of an evaluation"
+    return CapturedStep(step, pool), CapturedCount(count, pool), words

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from quadspike.analysis.health import health
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
@@ -32,8 +30,9 @@ from quadspike.training.distributed import (
 )
 from quadspike.training.finish import Result, finish
 from quadspike.training.folder import RunFolder
-from quadspike.training.graph import learner
-from quadspike.training.memory import is_out_of_memory, need, out_of_memory
+from quadspike.training.graph import choose_runners
+from quadspike.training.judge import Judge
+from quadspike.training.memory import is_out_of_memory, need, out_of_memory, peak_gib
 from quadspike.training.network import (
     check_network,
     copy_weights,
@@ -49,17 +48,14 @@ from quadspike.training.recipe import OWN, Recipe
 from quadspike.training.record import device_name
 from quadspike.training.reproducible import algorithms
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
-from quadspike.training.scoring import score
 from quadspike.training.sources import TrainingData, choose_data
 from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
 from quadspike.training.trainee import Trainee
 
-LOOKED_AT = 128
-"""Test samples to look into the network with."""
-LOOK_EVERY = {"cpu": 1, "cuda": 20}
-"""Steps between two looks at the device; each look waits for it."""
+LOOK_EVERY = {"cpu": 1, "cuda": 50}
+"""Most steps between two looks at the device; each waits for it, and then it for the host."""
 
 
 def train(
@@ -171,7 +167,8 @@ class Training:
         self.step = Step(
             self.trainee, self.recipe, self.optimizer, self.workers, self.device, self.per_epoch
         )
-        self.learn, how = learner(self.step)
+        self.learn, count, how = choose_runners(self.step)
+        self.judge = Judge(self.network, self.recipe, self.data, self.device, self.workers, count)
         if self.device.type == "cuda":
             self.notes = (*self.notes, how)
         self.progress = Progress(samples=self.data.sizes.train)
@@ -201,13 +198,6 @@ class Training:
         if self.workers.first:
             self.step.totals.copy_(saved.part("totals")["epoch"])
             self.folder.write_metrics(self.progress.history)
-
-    @cached_property
-    def sample(self) -> torch.Tensor:
-        """Test samples to look into the network with."""
-        inputs = next(iter(self.data.test.epoch())).inputs
-        axis = inputs.ndim - 4
-        return inputs.narrow(axis, 0, min(inputs.shape[axis], LOOKED_AT))
 
     @property
     def total_step(self) -> int:
@@ -239,7 +229,7 @@ class Training:
     def _epoch(self, stop: Stop) -> int:
         """The rest of an epoch and its evaluation; an exit code where the run has to end."""
         self.network.train()
-        every = LOOK_EVERY[self.device.type]
+        every = min(LOOK_EVERY[self.device.type], max(1, self.per_epoch // 2))
         try:
             batches = self.data.train.epoch(self.progress.epoch, self.progress.step)
             for inputs, labels in batches:
@@ -251,7 +241,7 @@ class Training:
                     code = self._look(stop)
                     if code:
                         return code
-            self._evaluate()
+            self._end_epoch()
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -261,11 +251,11 @@ class Training:
     def _look(self, stop: Stop) -> int:
         """Read how it goes, show it, and decide together whether to save or to end."""
         totals = self.workers.total(self.step.totals)
-        loss, correct, seen, _ = totals.tolist()
-        if self.step.spoilt.item():
+        loss, correct, seen, _, spoilt = torch.cat([totals, self.step.spoilt[None]]).tolist()
+        if spoilt:
             raise QuadspikeError(explain_non_finite(self.step, self.data.train, self.per_epoch))
-        wishes = torch.tensor([stop.code, int(self.clock.save_due())], device=self.device)
-        code, save = self.workers.largest(wishes).tolist()
+        wishes = [stop.code, int(self.clock.save_due())]
+        code, save = self.workers.largest(wishes, self.device)
         now = Moment(
             self.progress.epoch + 1,
             self.progress.step,
@@ -274,19 +264,18 @@ class Training:
             correct / seen,
             self.clock.rate(self.total_step) * self.recipe.batch_size,
             self.clock.left(self.total_step, self.recipe.epochs * self.per_epoch),
-            _memory(self.device),
+            peak_gib(self.device),
         )
         for watcher in self.observers:
             watcher.moment(now)
         if code or save:
             self._save(totals)
-        return int(code)
+        return code
 
-    def _evaluate(self) -> None:
-        """Score the epoch, note it, and start the next."""
+    def _end_epoch(self) -> None:
+        """Note the epoch, with its evaluation where one is due, and start the next."""
         totals = self.workers.total(self.step.totals).tolist()
         epoch = self.progress.epoch + 1
-        args = (self.recipe, self.device, self.workers)
         line: dict[str, Any] = {
             "epoch": epoch,
             "step": self.total_step,
@@ -295,14 +284,12 @@ class Training:
             "train_accuracy": totals[CORRECT] / totals[SEEN],
             "grad_norm": totals[NORM] / totals[SEEN],
         }
-        self.workers.align(self.trainee)
-        judges = {"validation": self.data.validation, "test": self.data.test}
-        for name, source in judges.items():
-            if source is not None:
-                found = score(self.network, source, *args)
-                line |= {f"{name}_loss": found.loss, f"{name}_accuracy": found.accuracy}
-        line |= self._health()
-        self._keep_best(line, epoch)
+        if self.recipe.evaluates(epoch):
+            self.workers.align(self.trainee)
+            found, ailments = self.judge()
+            line |= found
+            self._warn(ailments)
+            self._keep_best(line, epoch)
         line["seconds"] = round(self.clock.seconds(), 3)
         line["images_per_second"] = round(
             self.clock.rate(self.total_step) * self.recipe.batch_size, 1
@@ -315,32 +302,22 @@ class Training:
         for watcher in self.observers:
             watcher.epoch(line)
 
-    def _health(self) -> dict[str, Any]:
-        """Firing and windows of every layer on one test batch; a new ailment is told once."""
-        seen = health(self.network, self.sample)
-        for warning in seen.warnings:
+    def _warn(self, ailments: Sequence[str]) -> None:
+        """Tell what ails a layer, each layer once."""
+        for warning in ailments:
             layer = warning.split(":")[0]
             if not any(known.startswith(f"{layer}:") for known in self.progress.warnings):
                 self.progress.warnings.append(warning)
                 for watcher in self.observers:
                     watcher.warn(warning)
-        return {
-            "rates": {layer.layer: round(layer.rate, 5) for layer in seen.layers},
-            "window": {layer.layer: round(layer.window, 5) for layer in seen.layers},
-        }
 
     def _keep_best(self, line: dict[str, Any], epoch: int) -> None:
         """The weights of the best epoch, by held-out images where there are any."""
-        judge = f"{self.judge}_accuracy"
+        accuracy = f"{self.judge.chooses_on}_accuracy"
         best = self.progress.best_epoch
-        if best is None or line[judge] > self.progress.history[best - 1][judge]:
+        if best is None or line[accuracy] > self.progress.history[best - 1][accuracy]:
             self.progress.best_epoch = epoch
             self.best = copy_weights(self.network)
-
-    @property
-    def judge(self) -> str:
-        """What the best epoch is chosen on."""
-        return "test" if self.data.validation is None else "validation"
 
     def _save(self, totals: torch.Tensor | None = None) -> None:
         self.progress.seconds = self.clock.seconds()
@@ -367,9 +344,3 @@ class Training:
             total = torch.cuda.get_device_properties(self.device).total_memory
         needed = need(self.network, self.recipe, self.data.geometry, self.device)
         return out_of_memory(self.recipe, share, needed, total)
-
-
-def _memory(device: torch.device) -> float | None:
-    if device.type != "cuda":
-        return None
-    return torch.cuda.max_memory_allocated(device) / (1 << 30)

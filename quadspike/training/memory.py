@@ -37,6 +37,13 @@ class Need:
         return max(0, int((available - self.fixed) / (_SLACK * self.per_sample)))
 
 
+def peak_gib(device: torch.device) -> float | None:
+    """The most memory held at once so far, in GiB; unknown on a CPU."""
+    if device.type != "cuda":
+        return None
+    return round(torch.cuda.max_memory_allocated(device) / GIB, 3)
+
+
 def is_out_of_memory(error: RuntimeError) -> bool:
     """Whether a device, or the host, had no more to give."""
     return isinstance(error, torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)

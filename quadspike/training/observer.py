@@ -51,7 +51,10 @@ class Observer:
         """Some steps were made."""
 
     def epoch(self, metrics: dict[str, Any]) -> None:
-        """An epoch has ended and was evaluated; `metrics` is its line in `metrics.jsonl`."""
+        """An epoch has ended; `metrics` is its line in `metrics.jsonl`.
+
+        Only where the epoch was evaluated does it tell of the test samples and the layers.
+        """
 
     def warn(self, text: str) -> None:
         """Something is wrong with the network, in words."""

@@ -86,6 +86,7 @@ class Recipe:
         image_transform: paper or usual, for imagenet.
         split: Which CIFAR10-DVS split: tebn, last100 or random.
         validation: Training samples held out to make choices on.
+        evaluate_every: Epochs between two evaluations; the first and the last always have one.
         seed: Everything random follows from it.
         deterministic: Only algorithms that repeat bit for bit (slower on a GPU).
         backend: Who computes the somas: auto, reference, vectorised or triton.
@@ -132,6 +133,7 @@ class Recipe:
     image_transform: ImageTransform = "paper"
     split: str | None = None
     validation: int = 0
+    evaluate_every: int = 1
     seed: int = 0
     deterministic: bool = False
     backend: str = "auto"
@@ -142,7 +144,7 @@ class Recipe:
         for field, allowed in _NAMES.items():
             if getattr(self, field) is not None or field not in _OPTIONAL:
                 check_name(field, getattr(self, field), allowed)
-        for field in ("timesteps", "epochs", "batch_size", "accumulate"):
+        for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
             check_count(field, getattr(self, field))
         if self.stem_width is not None:
             check_count("stem_width", self.stem_width)
@@ -234,6 +236,15 @@ class Recipe:
             self.backend,
             stages=self.model == OWN or bool(MODELS[self.model].stages),
         )
+
+    def evaluates(self, epoch: int) -> bool:
+        """Whether the network is judged after this epoch, counted from 1.
+
+        >>> recipe = Recipe("mine", dataset="digits", model="cnn", epochs=8, evaluate_every=3)
+        >>> [epoch for epoch in range(1, 9) if recipe.evaluates(epoch)]
+        [1, 3, 6, 8]
+        """
+        return epoch in (1, self.epochs) or epoch % self.evaluate_every == 0
 
     def neuron_config(self) -> dict[str, Any]:
         """The neuron with its surrogate, as `create_neuron` takes it."""

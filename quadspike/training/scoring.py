@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from quadspike.data.loader import Batch
 from quadspike.errors import QuadspikeError
@@ -15,6 +17,11 @@ from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import Source
 from quadspike.training.step import autocast
+
+Count = Callable[[Batch], Tensor]
+"""A batch's summed loss, its right answers and its samples, `[3]` of float64; what it gives is
+read before it is called again.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,29 +35,44 @@ class Score:
 
 @torch.inference_mode()
 def score(
-    model: Network, source: Source, recipe: Recipe, device: torch.device, workers: Workers
+    model: Network,
+    source: Source,
+    recipe: Recipe,
+    device: torch.device,
+    workers: Workers,
+    count: Count | None = None,
 ) -> Score:
-    """Evaluate on every sample once, whatever the number of workers."""
+    """Evaluate on every sample once, whatever the number of workers.
+
+    `count` is another way to run the model on a batch, such as a captured one.
+    """
+    count = count or Counter(model, recipe, device)
     totals = torch.zeros(3, dtype=torch.float64, device=device)
     was_training = model.training
     model.eval()
     try:
         for batch in source.epoch():
-            totals += _batch_totals(model, batch, recipe, device)
+            totals += count(batch)
     finally:
         model.train(was_training)
-    loss, correct, count = workers.total(totals).tolist()
-    if not count:
+    loss, correct, seen = workers.total(totals).tolist()
+    if not seen:
         raise QuadspikeError("nothing to evaluate on: the source gave no batch")
-    return Score(loss / count, correct / count, int(count))
+    return Score(loss / seen, correct / seen, int(seen))
 
 
-def _batch_totals(
-    model: Network, batch: Batch, recipe: Recipe, device: torch.device
-) -> torch.Tensor:
-    with autocast(recipe, device):
-        logits = model(batch.inputs)
-    scores = model.predict(logits.to(compute_dtype(logits)))
-    loss = F.cross_entropy(scores, batch.labels, reduction="sum")
-    right = (scores.argmax(1) == batch.labels).sum()
-    return torch.stack([loss, right, right.new_full((), len(batch.labels))]).double()
+@dataclass(frozen=True)
+class Counter:
+    """Counts a batch as it comes."""
+
+    model: Network
+    recipe: Recipe
+    device: torch.device
+
+    def __call__(self, batch: Batch) -> Tensor:
+        with autocast(self.recipe, self.device):
+            logits = self.model(batch.inputs)
+        scores = self.model.predict(logits.to(compute_dtype(logits)))
+        loss = F.cross_entropy(scores, batch.labels, reduction="sum")
+        right = (scores.argmax(1) == batch.labels).sum()
+        return torch.stack([loss, right, right.new_full((), len(batch.labels))]).double()

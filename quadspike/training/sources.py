@@ -140,7 +140,7 @@ def from_splits(
         shown = Pipeline((transform, _Finish(_dtype(recipe))))
         batch = recipe.batch_size // (parts or recipe.accumulate)
         if not parts and device.type == "cuda":
-            batch *= _EVALUATED
+            batch = max(batch, min(4 * batch, _EVALUATED))
         share = (workers.rank, workers.world)
         return Loader(split.to(device), batch, shown, recipe.seed, parts > 0, *share)
 
@@ -154,9 +154,9 @@ def from_splits(
     )
 
 
-_EVALUATED = 4
-"""Parts of a batch evaluated at once on a GPU: nothing is kept for a backward, and few large
-launches take less time than many small ones."""
+_EVALUATED = 512
+"""Samples up to which a GPU evaluates four batches at once: nothing is kept for a backward, and
+few large launches take less time than many small ones. More would only take memory."""
 
 
 def standard_transform(train: Split) -> Transform:

@@ -118,11 +118,11 @@ def _warnings_of(run: Run) -> list[str]:
             f"This run has no record: it is under way or was killed; {done}. Shown is what its "
             "recipe and its epochs tell."
         ]
-        rates = run.last.rates if run.last else {}
-        for name, rate in rates.items():
-            inside = run.last.window.get(name, 1.0) if run.last else 1.0
-            problem = LayerHealth(name, rate, inside, 0.0, True).warning
-            words += [f"{name}: {problem}"] if problem else []
+        if run.judged is not None:
+            for name, rate in run.judged.rates.items():
+                inside = run.judged.window.get(name, 1.0)
+                problem = LayerHealth(name, rate, inside, 0.0, True).warning
+                words += [f"{name}: {problem}"] if problem else []
         return words
     summary = run.record.summary
     words = list(run.record.warnings)

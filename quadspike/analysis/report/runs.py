@@ -21,17 +21,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Epoch:
-    """One line of `metrics.jsonl`; accuracies and rates are shares, `seconds` since the start."""
+    """One line of `metrics.jsonl`; accuracies and rates are shares, `seconds` since the start.
+
+    An epoch that was not evaluated has NaN for what samples held out and of the test set gave.
+    """
 
     epoch: int
     step: int
     lr: float
     train_loss: float
     train_accuracy: float
-    test_loss: float
-    test_accuracy: float
     seconds: float
     images_per_second: float
+    test_loss: float = math.nan
+    test_accuracy: float = math.nan
     validation_loss: float = math.nan
     validation_accuracy: float = math.nan
     grad_norm: float = math.nan
@@ -54,6 +57,8 @@ class Summary:
     validation_accuracy: float | None
     images_per_second: float
     peak_memory_gib: float | None
+    evaluated_epoch: int | None = None
+    """The epoch of `test_accuracy`; the last where it is not said."""
     firing_rate: float = math.nan
     energy_mj: float = math.nan
     energy_as_lif_mj: float = math.nan
@@ -136,6 +141,12 @@ class Run:
     def last(self) -> Epoch | None:
         """The last finished epoch."""
         return self.epochs[-1] if self.epochs else None
+
+    @property
+    def judged(self) -> Epoch | None:
+        """The last epoch that was evaluated."""
+        known = [epoch for epoch in self.epochs if math.isfinite(epoch.test_accuracy)]
+        return known[-1] if known else None
 
 
 def read_run(path: str | Path) -> Run:

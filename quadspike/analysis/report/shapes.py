@@ -60,7 +60,8 @@ def _tuple(arguments: tuple[Any, ...], value: Any, place: str) -> tuple[Any, ...
 def _dataclass(kind: Any, value: Mapping[str, Any], place: str) -> Any:
     hints = _hints(kind)
     for field in fields(kind):
-        if field.name not in value and field.default is MISSING:
+        required = field.default is MISSING and field.default_factory is MISSING
+        if required and field.name not in value:
             raise QuadspikeError(f"{_inside(place, field.name)} is missing")
     return kind(
         **{

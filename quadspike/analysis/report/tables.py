@@ -26,8 +26,9 @@ def summary_of(run: Run) -> Summary | None:
     """The record's summary; of a run without one, what its epochs tell; None before the first."""
     if run.record is not None:
         return run.record.summary
-    if run.last is None:
+    if run.judged is None:
         return None
+    last = run.epochs[-1]
     held_out = any(math.isfinite(epoch.validation_accuracy) for epoch in run.epochs)
     chosen_on = "validation" if held_out else "test"
     best = max(
@@ -37,14 +38,15 @@ def summary_of(run: Run) -> Summary | None:
     return Summary(
         status="unfinished",
         epochs=len(run.epochs),
-        seconds=run.last.seconds,
-        test_accuracy=run.last.test_accuracy,
+        seconds=last.seconds,
+        test_accuracy=run.judged.test_accuracy,
         best_test_accuracy=best.test_accuracy,
         best_epoch=best.epoch,
         best_chosen_on=chosen_on,
-        validation_accuracy=run.last.validation_accuracy if held_out else None,
-        images_per_second=run.last.images_per_second,
+        validation_accuracy=run.judged.validation_accuracy if held_out else None,
+        images_per_second=last.images_per_second,
         peak_memory_gib=None,
+        evaluated_epoch=run.judged.epoch,
     )
 
 
@@ -61,10 +63,14 @@ def head_card(shown: Shown) -> Html:
         stats = tag("p", "No epoch has finished yet.", class_="soft")
     else:
         best = f"epoch {summary.best_epoch}, chosen on {summary.best_chosen_on}"
+        if recipe.evaluate_every > 1:
+            best += f" every {recipe.evaluate_every} epochs"
+        whole = summary.evaluated_epoch in (None, summary.epochs)
+        when = "last epoch" if whole else f"epoch {summary.evaluated_epoch}"
         length = f"{summary.epochs} of {recipe.epochs} epochs"
         stats = tag(
             "dl",
-            _stat("Test accuracy", percent(summary.test_accuracy), "last epoch", "first"),
+            _stat("Test accuracy", percent(summary.test_accuracy), when, "first"),
             _stat("Best epoch", percent(summary.best_test_accuracy), best),
             _stat("Time", duration(summary.seconds), length),
             _stat("Energy", millijoule(summary.energy_mj), "an inference"),

@@ -1,0 +1,59 @@
+"""What is said of a network after an epoch: how good it is, and how its layers are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from quadspike.analysis.health import health
+from quadspike.models import Network
+from quadspike.training.distributed import Workers
+from quadspike.training.recipe import Recipe
+from quadspike.training.scoring import Count, score
+from quadspike.training.sources import TrainingData
+from quadspike.training.step import autocast
+
+LOOKED_AT = 128
+"""Test samples to look into the network with."""
+
+
+@dataclass
+class Judge:
+    """Scores every test sample and every one held out, and looks into the layers."""
+
+    network: Network
+    recipe: Recipe
+    data: TrainingData
+    device: torch.device
+    workers: Workers
+    count: Count
+
+    def __call__(self) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """What an epoch's line says of it, and what ails the layers, in words."""
+        line: dict[str, Any] = {}
+        args = (self.recipe, self.device, self.workers, self.count)
+        for name, source in (("validation", self.data.validation), ("test", self.data.test)):
+            if source is not None:
+                found = score(self.network, source, *args)
+                line |= {f"{name}_loss": found.loss, f"{name}_accuracy": found.accuracy}
+        with autocast(self.recipe, self.device):
+            seen = health(self.network, self.sample)
+        line["rates"] = {layer.layer: round(layer.rate, 5) for layer in seen.layers}
+        line["window"] = {layer.layer: round(layer.window, 5) for layer in seen.layers}
+        return line, seen.warnings
+
+    @cached_property
+    def sample(self) -> Tensor:
+        """Test samples to look into the network with."""
+        inputs = next(iter(self.data.test.epoch())).inputs
+        axis = inputs.ndim - 4
+        return inputs.narrow(axis, 0, min(inputs.shape[axis], LOOKED_AT))
+
+    @property
+    def chooses_on(self) -> str:
+        """Whose accuracy makes an epoch the best."""
+        return "test" if self.data.validation is None else "validation"
