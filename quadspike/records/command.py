@@ -23,7 +23,7 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: bool = False) -
             "a run of your own network or data cannot be repeated by a command; only runs of "
             "packaged networks and known data sets can be records"
         )
-    base = min(RECIPES, key=lambda name: (name != recipe.name, _distance(name, recipe)))
+    base = packaged(recipe)
     changed = {k: new for k, (_, new) in create_recipe(base).differences(recipe).items()}
     if spelled_out:
         changed |= {k: v for k, v in recipe.as_dict().items() if not isinstance(v, bool)}
@@ -38,8 +38,13 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: bool = False) -
     return shlex.join(words)
 
 
-def _distance(name: str, recipe: Recipe) -> int:
-    return len(create_recipe(name).differences(recipe))
+def packaged(recipe: Recipe) -> str:
+    """The packaged recipe of the same name, else the one with the fewest other fields."""
+
+    def distance(name: str) -> tuple[bool, int]:
+        return name != recipe.name, len(create_recipe(name).differences(recipe))
+
+    return min(RECIPES, key=distance)
 
 
 def _flag(field: str, value: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""The table of all runs on record, beside the paper's figures."""
+"""The table of the runs on record beside the paper's figures, and the pages that hold tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 from quadspike.methods.page import percent
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
-from quadspike.records.runs import RunRecord, read_record
+from quadspike.records.group_table import group_table
+from quadspike.records.groups import read_group
+from quadspike.records.runs import RunRecord
 from quadspike.records.store import Store
 from quadspike.training.recipe import Recipe
 
@@ -47,11 +49,12 @@ _PLACE = re.compile(r"(<!-- records(?: (\S+))? -->\n).*?(<!-- /records -->)", re
 
 
 def table(store: Store, group: str = "") -> str:
-    """Markdown: a row for the seeds of a recipe together; runs of the group, else of none."""
-    names = [name for name in store.names("runs") if name.rpartition("/")[0] == group]
-    records = [read_record(name, store.read("runs", name)) for name in names]
+    """Markdown: a row for the seeds of a recipe together; of a group, else of runs in none."""
+    records = read_group(store, group)
     if not records:
         return NONE_YET + "\n"
+    if group:
+        return group_table(records)
     rows: dict[str, list[RunRecord]] = {}
     for record in sorted(records, key=_order):
         rows.setdefault(_same(record), []).append(record)

@@ -1,0 +1,117 @@
+"""The table of a group: what is common, what differs, seeds together."""
+
+from __future__ import annotations
+
+from statistics import fmean, stdev
+
+import pytest
+
+from quadspike.records import Store
+from quadspike.records.groups import by_setting, differing, place, read_group, read_groups
+from quadspike.records.tables import table
+from tests.record_cases import put
+
+SHORT = {"recipe": "cifar10-resnet19-short", "validation": 5000}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path)
+
+
+def sentence(text: str) -> str:
+    return text.splitlines()[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The headings and the rows."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return [cells[0], *cells[2:]]
+
+
+def test_a_column_for_what_differs_and_a_row_for_the_seeds(store):
+    accuracies = (0.910, 0.914)
+    for seed, accuracy in enumerate(accuracies):
+        put(store, f"study/a{seed}", 0.5, accuracy, seed=seed, lr=0.05, eta=0.5, **SHORT)
+    put(store, "study/b", 0.5, 0.93, seed=0, lr=0.05, detach_reset=True, **SHORT)
+    put(store, "other/c", 0.5, 0.99, lr=0.4, **SHORT)
+    text = table(store, "study")
+    assert sentence(text) == (
+        "Every run is `cifar10-resnet19-short` with lr 0.05, 5,000 training images held out, but "
+        "for what its row says; 30 epochs, T = 2, on NVIDIA H200."
+    )
+    headings, first, second = rows(text)
+    assert headings == [
+        "detach reset",
+        "eta",
+        "held-out, %",
+        "test, %",
+        "training loss",
+        "firing rate, %",
+        "energy an image",
+        "seeds",
+    ]
+    percents = [100 * accuracy for accuracy in accuracies]
+    mean, spread, loss = fmean(percents), stdev(percents), 2 - 2 * fmean(accuracies)
+    results = [f"{mean + 1:.2f} ± {spread:.2f}", f"{mean:.2f} ± {spread:.2f}", f"{loss:.3f}"]
+    assert first == ["no", "0.5", *results, "12.3", "0.410\u00a0mJ", "2"]
+    assert second == ["yes", "own", "**94.00**", "93.00", "0.140", "12.3", "0.410\u00a0mJ", "1"]
+    assert text.count("\n\n") == 2  # one sentence, one table, one remark
+
+
+def test_what_differs_is_not_said_to_be_shared(store):
+    for steps, neuron, device in ((4, "lif", "NVIDIA H200"), (2, "qif", "CPU, 1 thread")):
+        put(store, f"study/{neuron}", 0.9, timesteps=steps, neuron=neuron, device=device)
+    text = table(store, "study")
+    assert sentence(text) == (
+        "Every run is `cifar10-resnet19`, but for what its row says; 400 epochs."
+    )
+    headings, *found = rows(text)
+    assert headings[:4] == ["T", "neuron", "device", "test, %"]
+    assert [row[:3] for row in found] == [
+        ["2", "QIF", "CPU, 1 thread"],
+        ["4", "LIF", "NVIDIA H200"],
+    ]
+    assert "held-out" not in text  # nobody held out any
+
+
+def test_rows_are_ordered_by_numbers_as_numbers(store):
+    for lr in (0.1, 0.025, 0.2, 1.0, 0.0125):
+        put(store, f"study/{lr}", 0.9, lr=lr, **SHORT)
+    assert [row[0] for row in rows(table(store, "study"))[1:]] == [
+        "0.0125", "0.025", "0.1", "0.2", "1",
+    ]  # fmt: skip
+
+
+def test_windows_are_ordered_by_where_they_lie(store):
+    for window in ("threshold", "mean", "stationary"):
+        put(store, f"study/{window}", 0.9, window=window)
+    found = [row[0] for row in rows(table(store, "study"))[1:]]
+    assert found == ["stationary", "mean", "threshold"]
+    centres = [place(runs[0], "window") for runs in by_setting(read_group(store, "study"))]
+    assert centres == pytest.approx([0.046752, 0.0625, 0.5], abs=1e-5)
+
+
+def test_only_numbers_and_windows_have_a_place(store):
+    put(store, "study/mean", 0.9, window="mean", neuron="lif")
+    (record,) = read_group(store, "study")
+    found = {field: place(record, field) for field in ("window", "lr", "residual", "detach_reset")}
+    assert found == {"window": 0, "lr": 0.1, "residual": None, "detach_reset": None}
+
+
+def test_a_name_is_no_setting_and_a_repeated_seed_no_second(store):
+    put(store, "study/a", 0.90, **SHORT)
+    put(store, "study/b", 0.92, name="mine", **SHORT)
+    assert differing(read_group(store, "study")) == []
+    headings, row = rows(table(store, "study"))
+    assert headings[0] == "held-out, %"
+    assert row[0] == "92.00 ± 1.41"  # alone, so nothing to choose
+    assert row[-1] == "1, 2 runs"
+
+
+def test_a_run_in_two_groups_is_read_once(store):
+    put(store, "one/a", 0.90)
+    put(store, "two/same", 0.90)
+    put(store, "two/other", 0.91)
+    assert [run.name for run in read_groups(store, ["one", "two"])] == ["one/a", "two/other"]
