@@ -44,7 +44,8 @@ def layers(
     """
     import json
 
-    from quadspike.analysis.figures.depth import figure_format, write_depth
+    from quadspike.analysis.figures.depth import draw_depth
+    from quadspike.analysis.figures.saving import figure_format, write_figure
     from quadspike.analysis.layer_tables import layer_tables
     from quadspike.atomic import write_text
     from quadspike.errors import QuadspikeError
@@ -70,4 +71,4 @@ def layers(
     if out is not None:
         write_text(out, json.dumps({"format": 1, "networks": found}, indent=1) + "\n")
     if figure is not None:
-        write_depth(found, figure)
+        write_figure(draw_depth(found), figure)

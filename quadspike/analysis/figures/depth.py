@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from quadspike.analysis.figures.gallery import FORMATS
 from quadspike.analysis.figures.style import (
     BLUE,
     GREEN,
@@ -22,26 +19,10 @@ from quadspike.analysis.figures.style import (
     new_figure,
     styled,
 )
-from quadspike.atomic import write_atomic
-from quadspike.errors import check_name
 
 _LOOKS = ((BLUE, "o"), (RED, "s"), (GREEN, "^"), (INK, "D"), (GREY, "v"))
 _SHORT = 45
 """Characters of a label that leave room for two columns."""
-
-
-def figure_format(path: Path) -> str:
-    """What a file's ending says: png, svg or pdf."""
-    return check_name("figure format", path.suffix.removeprefix("."), FORMATS)
-
-
-@styled
-def write_depth(found: Sequence[dict[str, Any]], path: Path) -> None:
-    """Save the figure as what the file's ending says."""
-    ending = figure_format(path)
-    drawn = io.BytesIO()
-    draw_depth(found).savefig(drawn, format=ending, metadata=FORMATS[ending], dpi=200)
-    write_atomic(path, drawn.getvalue())
 
 
 @styled
