@@ -49,11 +49,12 @@ GROUPS: dict[str, tuple[str, Commands]] = {
         },
     ),
     "records": (
-        "Records: finished runs kept as small text, checked, and made into tables.",
+        "Records: finished runs kept as small text, checked, and made into tables and figures.",
         {
             "add": records.add,
             "verify": records.verify,
             "table": records.table,
+            "figure": records.figure,
             "export": records.export,
             "evaluate": records.evaluate,
         },

@@ -1,4 +1,4 @@
-"""`quadspike records add | verify | table | export | evaluate`."""
+"""`quadspike records add | verify | table | figure | export | evaluate`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def table(
 
       quadspike records table --write README.md
 
-    Seeds of the same recipe are one row. A page holds a table between the lines
+    Seeds of the same recipe are one row. A group's table has a column for every field in which
+    its runs differ. A page holds a table between the lines
     <!-- records --> (or <!-- records GROUP -->) and <!-- /records -->.
 
     Args:
@@ -117,6 +118,37 @@ def table(
         print(make(Store(records), group), end="")
     for page in write:
         print(f"{page}: {'made anew' if fill_page(page, Store(records)) else 'up to date'}")
+
+
+def figure(
+    groups: Positional[Annotated[tuple[str, ...], arg(metavar="GROUP")]],
+    out: Annotated[Path, arg(aliases=["-o"], metavar="PNG")],
+    x: Annotated[str | None, arg(metavar="FIELD")] = None,
+    records: Folder = ROOT,
+) -> None:
+    """Draw the runs of groups: how they learn, or what they come to by a field of the recipe.
+
+      quadspike records figure window --out window.png
+
+      quadspike records figure window residual --x window --out centres.svg
+
+    Accuracy is on the held-out images where every run has them, else on the test set. Seeds of
+    the same recipe are one line, through their mean.
+
+    Args:
+        groups: Drawn together, if several.
+        out: The file: .png, .svg or .pdf.
+        x: Accuracy after the last epoch against that field, instead of learning curves.
+        records: The folder of records.
+    """
+    from quadspike.analysis.figures.saving import figure_format, write_figure
+    from quadspike.records import Store, against, curves, draw, read_groups
+
+    figure_format(out)
+    runs = read_groups(Store(records), groups)
+    plot = curves(runs) if x is None else against(runs, x)
+    write_figure(draw(plot), out)
+    print(f"{out}: {len(runs)} runs in {len(plot.series)} line{'s' * (len(plot.series) > 1)}")
 
 
 def export(

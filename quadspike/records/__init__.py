@@ -2,6 +2,9 @@
 
 from quadspike.records.add import record_run
 from quadspike.records.comparisons import record_comparison
+from quadspike.records.groups import read_groups
+from quadspike.records.picture import draw
+from quadspike.records.series import Plot, Series, against, curves
 from quadspike.records.source import Repository
 from quadspike.records.store import Store
 from quadspike.records.tables import fill_page, filled, table
@@ -9,14 +12,20 @@ from quadspike.records.verdicts import Verdict, verify
 from quadspike.records.weights import evaluate_export, export, load_export
 
 __all__ = [
+    "Plot",
     "Repository",
+    "Series",
     "Store",
     "Verdict",
+    "against",
+    "curves",
+    "draw",
     "evaluate_export",
     "export",
     "fill_page",
     "filled",
     "load_export",
+    "read_groups",
     "record_comparison",
     "record_run",
     "table",

@@ -1,0 +1,166 @@
+"""Figures of runs on record: which lines there are, where they lie, what is refused."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import pytest
+from matplotlib.text import Annotation, Text
+from PIL import Image
+
+from quadspike import QuadspikeError
+from quadspike.records import Plot, Series, Store, against, curves, draw, read_groups
+from quadspike.records.picture import apart
+from tests.conftest import run_cli
+from tests.record_cases import put
+
+SHORT = {"recipe": "cifar10-resnet19-short", "validation": 5000}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "records")
+
+
+def points(series: Series) -> list[tuple[float, float]]:
+    return [(x, round(y, 6)) for run in series.runs for x, y in run]
+
+
+def test_curves_are_of_the_held_out_images_a_line_a_setting(store):
+    put(store, "study/a0", 0.5, 0.8, window="mean", residual="sum-then-fire", **SHORT)
+    put(store, "study/a1", 0.6, 0.9, window="mean", residual="sum-then-fire", seed=1, **SHORT)
+    put(store, "study/b", 0.4, 0.7, window="mean", **SHORT)
+    plot = curves(read_groups(store, ["study"]))
+    assert (plot.x, plot.y) == ("epoch", "accuracy on held-out images, %")
+    first, second = plot.series
+    assert first.label == "residual fire-then-sum"
+    assert points(first) == [(1, 41), (2, 71)]
+    assert second.label == "residual sum-then-fire"
+    assert second.runs == [
+        [(1, pytest.approx(51)), (2, pytest.approx(81))],
+        [(1, pytest.approx(61)), (2, pytest.approx(91))],
+    ]
+    assert second.mean() == [(1, pytest.approx(56)), (2, pytest.approx(86))]
+
+
+def test_the_test_set_where_a_run_holds_out_nothing(store):
+    put(store, "one/a", 0.5, 0.8, recipe="cifar10-resnet19-short")
+    put(store, "two/b", 0.6, 0.9, **SHORT)
+    plot = curves(read_groups(store, ["one", "two"]))
+    assert plot.y == "test accuracy, %"
+    assert {series.label: points(series) for series in plot.series} == {
+        "validation = 0": [(1, 50), (2, 80)],
+        "validation = 5000": [(1, 60), (2, 90)],
+    }
+
+
+def test_against_a_number_a_line_for_each_of_the_others(store):
+    for lr, accuracy in ((0.2, 0.9), (0.05, 0.8)):
+        for detached in (False, True):
+            name = f"study/{lr}-{detached}".lower()
+            put(store, name, 0.5, accuracy + 0.02 * detached, lr=lr, detach_reset=detached)
+    put(store, "study/seed1", 0.5, 0.84, lr=0.05, seed=1)
+    plot = against(read_groups(store, ["study"]), "lr")
+    assert (plot.x, plot.along, plot.names) == ("lr", "numbers", {})
+    off, on = plot.series
+    assert (off.label, on.label) == ("no detach reset", "detach reset")
+    assert points(off) == [(0.05, 80), (0.05, 84), (0.2, 90)]
+    assert off.mean() == [(0.05, pytest.approx(82)), (0.2, pytest.approx(90))]
+    assert points(on) == [(0.05, 82), (0.2, 92)]
+
+
+def test_windows_by_name_lie_where_the_neuron_puts_them(store):
+    for window in (None, "mean", "stationary"):
+        put(store, f"study/{window}".lower(), 0.5, 0.9, window=window)
+    plot = against(read_groups(store, ["study"]), "window")
+    assert (plot.x, plot.along) == ("centre of the window", "numbers")
+    places = {"own": 0.5, "mean": 0.0625, "stationary": 0.046752}
+    assert plot.names == pytest.approx(places, abs=1e-5)
+    (series,) = plot.series
+    assert [x for x, _ in series.mean()] == sorted(plot.names.values())
+
+
+def test_a_name_that_lies_elsewhere_for_another_neuron_says_so(store):
+    for neuron in ("qif", "lif"):
+        for window in ("threshold", "mean"):
+            put(store, f"study/{neuron}-{window}", 0.9, neuron=neuron, window=window)
+    plot = against(read_groups(store, ["study"]), "window")
+    assert plot.names == {"mean, LIF": 0, "mean, QIF": 0.0625, "threshold": 0.5}
+    assert [series.label for series in plot.series] == ["LIF", "QIF"]
+
+
+def test_names_without_a_place_stand_in_a_row(store):
+    for eta in (1.0, None, 0.5):
+        put(store, f"study/{eta}".lower(), 0.9, eta=eta)
+    plot = against(read_groups(store, ["study"]), "eta")
+    assert plot.along == "names"
+    assert plot.names == {"own": 0, "0.5": 1, "1": 2}
+    assert [x for x, _ in plot.series[0].mean()] == [0, 1, 2]
+
+
+def test_what_cannot_be_drawn_is_refused(store, tmp_path):
+    with pytest.raises(QuadspikeError, match="'study' has no runs on record; no group has"):
+        read_groups(store, ["study"])
+    put(store, "alone", 0.9)
+    put(store, "study/a", 0.9, lr=0.1)
+    put(store, "study/b", 0.9, lr=0.2)
+    with pytest.raises(QuadspikeError, match="'' has no runs on record; those that have are: stu"):
+        read_groups(store, [""])
+    with pytest.raises(QuadspikeError, match="name a group"):
+        read_groups(store, [])
+    runs = read_groups(store, ["study"])
+    with pytest.raises(QuadspikeError, match="unknown field 'learning_rate'"):
+        against(runs, "learning_rate")
+    with pytest.raises(QuadspikeError, match="do not differ in 'eta'; they differ in: lr"):
+        against(runs, "eta")
+    with pytest.raises(QuadspikeError, match="they differ in no field"):
+        against(runs[:1], "lr")
+
+
+def test_labels_keep_apart_and_in_their_order():
+    close = [0.9, 0.95, 0.955, 0.96, 0.97]
+    found = apart(close, 0.1)
+    assert all(b - a > 0.1 - 1e-9 for a, b in pairwise(found))
+    assert found[-1] <= 1
+    assert apart([0.1, 0.5, 0.8], 0.1) == pytest.approx([0.1, 0.5, 0.8])
+
+
+@pytest.mark.parametrize("fields", [1, 6])
+def test_no_label_covers_another_or_leaves_the_page(fields):
+    many = "window stationary, " * fields
+    lines = [Series(f"{many}lr = {i}", [[(1, 50), (2, 90 + 0.01 * i)]]) for i in range(16)]
+    figure = draw(Plot("epoch", "accuracy, %", lines, "epochs"))
+    (ax,) = figure.axes
+    texts = [text for text in ax.texts if isinstance(text, Annotation)]
+    assert [text.get_text().split(" = ")[1] for text in texts] == [str(i) for i in range(16)]
+    # The text alone: an annotation's extent is with its arrow.
+    extents = [Text.get_window_extent(text) for text in texts]
+    assert not any(a.overlaps(b) for a, b in combinations(extents, 2))
+    page = figure.bbox
+    assert all(page.x0 <= box.x0 and box.x1 <= page.x1 for box in extents)
+    assert all(page.y0 <= box.y0 and box.y1 <= page.y1 for box in extents)
+    assert ax.get_window_extent().width > 0.3 * page.width
+
+
+def test_the_command_draws_what_is_on_record(store, tmp_path, capsys):
+    for seed in (0, 1):
+        for window in (None, "mean"):
+            name = f"study/{window}-{seed}".lower()
+            put(store, name, 0.5, 0.8, 0.85 + 0.01 * seed, window=window, seed=seed, **SHORT)
+    figure = ("records", "figure", "study", "--records", str(store.root), "--out")
+    for extra in ((), ("--x", "window")):
+        out = tmp_path / "figure.png"
+        assert run_cli(*figure, str(out), *extra) == 0
+        assert f"4 runs in {1 if extra else 2} line" in capsys.readouterr().out
+        with Image.open(out) as image:
+            assert image.width == 1360
+            assert len(image.convert("RGB").getcolors(1 << 24)) > 50
+        out.unlink()
+    assert run_cli(*figure, str(tmp_path / "figure.svg")) == 0
+    assert run_cli(*figure, str(tmp_path / "figure.bmp")) == 2
+    assert "unknown figure format 'bmp'" in capsys.readouterr().err
+    assert run_cli(*figure, str(tmp_path / "figure.png"), "--x", "lr") == 2
+    assert "they differ in: window" in capsys.readouterr().err
+    assert run_cli("records", "figure", "none", *figure[3:], str(tmp_path / "figure.png")) == 2
+    assert "those that have are: study" in capsys.readouterr().err
+    assert not (tmp_path / "figure.png").exists()
