@@ -29,7 +29,7 @@ class Parts(NamedTuple):
     surrogate: str | None = None
     loss: str = "ce"
     aid: str | None = None
-    window: str | None = None
+    window: str | float | None = None
     backend: str = "auto"
     stages: bool = True
     """Whether the network has stages, for heads after them."""

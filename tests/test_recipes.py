@@ -186,7 +186,7 @@ WINDOWS = st.one_of(
     st.just({"window": None}),
     st.fixed_dictionaries(
         {
-            "window": st.sampled_from(get_args(module.Center)),
+            "window": st.one_of(st.sampled_from(get_args(module.Center)), st.floats(-9, 9)),
             "window_scale": positive,
             "window_height": st.sampled_from(module._NAMES["window_height"]),
         }
@@ -263,6 +263,7 @@ BAD = {
     **{f: NEVER | st.sampled_from([True, "3", None, 1.0]) for f in FROM_ZERO},
     **{f: NEVER | HUGE | st.sampled_from([True, "0.5", None, 1, 1.0]) for f in SHARES},
     "tet_lambda": NEVER | HUGE | st.sampled_from([True, "0.5", None, 1.01]),
+    "window": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5)) | HUGE | st.just(True),
     "tet_phi": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5))
     | HUGE
     | st.sampled_from([True, 2e6]),

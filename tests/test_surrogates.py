@@ -49,7 +49,7 @@ def test_theorem_1_is_the_exact_second_step_without_reset():
 
 @pytest.mark.parametrize(
     ("center", "low", "high"),
-    [("mean", -0.4491, 0.5741), ("threshold", -0.0116, 1.0116)],
+    [("mean", -0.4491, 0.5741), ("threshold", -0.0116, 1.0116), (0.3, -0.2116, 0.8116)],
 )
 def test_the_paper_s_window_and_its_shifted_twin(center, low, high):
     neuron = QIF(surrogate=Window(center))
@@ -203,6 +203,8 @@ def test_config_round_trip(name):
         (lambda: create_surrogate("sigmod"), "did you mean 'sigmoid'"),
         (lambda: create_surrogate({"name": "arctan", "beta": 1}), "arctan"),
         (lambda: Window("middle"), "unknown window center"),
+        (lambda: Window(float("inf")), "finite membrane, got inf"),
+        (lambda: Window(True), "unknown window center"),
         (lambda: Window(height="two"), "unknown window height"),
         (lambda: Window(scale=0.0), "scale > 0"),
         (lambda: Rectangle(half_width=0), "half_width > 0"),

@@ -12,7 +12,14 @@ from typing import Any
 
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.surrogates.base import Surrogate, Thresholded
-from quadspike.surrogates.boxes import Center, Height, LearnedWidth, Rectangle, Window
+from quadspike.surrogates.boxes import (
+    Center,
+    Height,
+    LearnedWidth,
+    Rectangle,
+    Window,
+    check_center,
+)
 from quadspike.surrogates.local_zo import LocalZO
 from quadspike.surrogates.slopes import ArcTan, Sigmoid, Triangle
 from quadspike.surrogates.tanh import Dspike, Evolving
@@ -32,6 +39,7 @@ __all__ = [
     "Thresholded",
     "Triangle",
     "Window",
+    "check_center",
     "create_surrogate",
 ]
 

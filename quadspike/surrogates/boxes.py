@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
-from quadspike.errors import check_name
+from quadspike.errors import QuadspikeError, check_name
 from quadspike.surrogates.base import Surrogate, Thresholded, positive
 
 
@@ -56,6 +57,14 @@ Center = Literal["threshold", "mean", "stationary"]
 Height = Literal["one", "unit-area"]
 
 
+def check_center(kind: str, given: object) -> None:
+    """Refuse what is neither the name of a centre nor a finite membrane."""
+    if not isinstance(given, int | float) or isinstance(given, bool):
+        check_name(kind, given, get_args(Center))
+    elif not abs(given) <= sys.float_info.max:
+        raise QuadspikeError(f"{kind} must be a finite membrane, got {given}")
+
+
 @dataclass(frozen=True)
 class Window(Boxed):
     """The window derived from the neuron's own parameters, closed.
@@ -64,7 +73,8 @@ class Window(Boxed):
 
     - `center="mean"`: `mu - sigma <= u <= mu + sigma`, the paper's equation;
     - `center="threshold"`: `|u - u_th| <= sigma`, the same width around the threshold;
-    - `center="stationary"`: as "mean", from the exact stationary density with reset.
+    - `center="stationary"`: as "mean", from the exact stationary density with reset;
+    - `center=0.3`: that membrane, for studies of where a window belongs.
 
     `scale` is a factor on sigma. The height is 1, or `1 / (2 scale sigma)` for an area of 1.
 
@@ -73,19 +83,22 @@ class Window(Boxed):
     [-1.0, 1.0, 0.5]
     """
 
-    center: Center = "threshold"
+    center: Center | float = "threshold"
     scale: float = 1.0
     height: Height = "one"
     name: ClassVar[str] = "window"
 
     def __post_init__(self) -> None:
-        check_name("window center", self.center, get_args(Center))
+        check_center("window center", self.center)
         check_name("window height", self.height, get_args(Height))
         positive("Window", scale=self.scale)
 
     def constants(self, neuron: Thresholded) -> Box:
         mean, std = neuron.voltage_statistics(exact=self.center == "stationary")
-        middle = 0.0 if self.center == "threshold" else mean - neuron.origin
+        if self.center == "threshold":
+            middle = 0.0
+        else:
+            middle = (mean if isinstance(self.center, str) else self.center) - neuron.origin
         half = self.scale * std
         height = 1.0 if self.height == "one" else 0.5 / half
         return Box(middle - half, middle + half, height)

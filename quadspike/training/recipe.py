@@ -19,7 +19,7 @@ from quadspike.models.resnet import RESIDUALS
 from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from quadspike.ops import BACKENDS
-from quadspike.surrogates import SURROGATES, Center, Height
+from quadspike.surrogates import SURROGATES, Center, Height, check_center
 
 OWN = "own"
 """In place of a data set's or a model's name: `train` is given one."""
@@ -51,7 +51,7 @@ class Recipe:
             `quadspike compare --list`.
         surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, arctan,
             sigmoid, dspike, evolving, learned-width or local-zo.
-        window: The centre of the analytic window: threshold, mean or stationary.
+        window: The centre of the analytic window: threshold, mean, stationary or a membrane.
         window_scale: Half the width of that window, in its sigma.
         window_height: Its height: one, or unit-area.
         detach_reset: Cut the gradient through the reset, where the neuron does not anyway.
@@ -98,7 +98,7 @@ class Recipe:
     timesteps: int = 2
     neuron: str = "qif"
     surrogate: str | None = None
-    window: Center | None = None
+    window: Center | float | None = None
     window_scale: float = 1.0
     window_height: Height = "one"
     detach_reset: bool = False
@@ -144,6 +144,8 @@ class Recipe:
         for field, allowed in _NAMES.items():
             if getattr(self, field) is not None or field not in _OPTIONAL:
                 check_name(field, getattr(self, field), allowed)
+        if self.window is not None:
+            check_center("window", self.window)
         for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
             check_count(field, getattr(self, field))
         if self.stem_width is not None:
@@ -297,7 +299,7 @@ def _is_number(value: object) -> bool:
     )
 
 
-_OPTIONAL = ("surrogate", "window", "aid", "split", "clip")
+_OPTIONAL = ("surrogate", "aid", "split", "clip")
 _POSITIVE = ("lr", "clip", "window_scale")
 _FLAGS = (
     "detach_reset",
@@ -312,7 +314,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "model": (*list_models(), OWN),
     "neuron": tuple(NEURONS),
     "surrogate": tuple(SURROGATES),
-    "window": get_args(Center),
     "window_height": get_args(Height),
     "norm": tuple(NORMS),
     "residual": tuple(RESIDUALS),
