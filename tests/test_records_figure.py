@@ -70,14 +70,14 @@ def test_against_a_number_a_line_for_each_of_the_others(store):
 
 
 def test_windows_by_name_lie_where_the_neuron_puts_them(store):
-    for window in (None, "mean", "stationary"):
-        put(store, f"study/{window}".lower(), 0.5, 0.9, window=window)
+    for window in (None, "mean", 0.25, "stationary", -0.5):
+        put(store, f"study/at{window}".lower(), 0.5, 0.9, window=window)
     plot = against(read_groups(store, ["study"]), "window")
     assert (plot.x, plot.along) == ("centre of the window", "numbers")
     places = {"own": 0.5, "mean": 0.0625, "stationary": 0.046752}
     assert plot.names == pytest.approx(places, abs=1e-5)
     (series,) = plot.series
-    assert [x for x, _ in series.mean()] == sorted(plot.names.values())
+    assert [x for x, _ in series.mean()] == sorted([*plot.names.values(), 0.25, -0.5])
 
 
 def test_a_name_that_lies_elsewhere_for_another_neuron_says_so(store):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from statistics import fmean, stdev
 
 import pytest
 
-from quadspike.records import Store
+from quadspike.analysis.report.numbers import NOTHING, significant
+from quadspike.records import Store, curves
 from quadspike.records.groups import by_setting, differing, place, read_group, read_groups
 from quadspike.records.tables import table
-from tests.record_cases import put
+from tests.conftest import run_cli
+from tests.record_cases import make_repository, make_run, put
 
 SHORT = {"recipe": "cifar10-resnet19-short", "validation": 5000}
 
@@ -85,12 +88,12 @@ def test_rows_are_ordered_by_numbers_as_numbers(store):
 
 
 def test_windows_are_ordered_by_where_they_lie(store):
-    for window in ("threshold", "mean", "stationary"):
-        put(store, f"study/{window}", 0.9, window=window)
+    for window in ("threshold", "mean", 0.25, "stationary", -1.0):
+        put(store, f"study/at{window}", 0.9, window=window)
     found = [row[0] for row in rows(table(store, "study"))[1:]]
-    assert found == ["stationary", "mean", "threshold"]
+    assert found == ["-1", "stationary", "mean", "0.25", "threshold"]
     centres = [place(runs[0], "window") for runs in by_setting(read_group(store, "study"))]
-    assert centres == pytest.approx([0.046752, 0.0625, 0.5], abs=1e-5)
+    assert centres == pytest.approx([-1, 0.046752, 0.0625, 0.25, 0.5], abs=1e-5)
 
 
 def test_only_numbers_and_windows_have_a_place(store):
@@ -115,3 +118,17 @@ def test_a_run_in_two_groups_is_read_once(store):
     put(store, "two/same", 0.90)
     put(store, "two/other", 0.91)
     assert [run.name for run in read_groups(store, ["one", "two"])] == ["one/a", "two/other"]
+
+
+def test_a_run_that_was_trained_has_all_of_it(tmp_path):
+    records = make_repository(tmp_path / "repository") / "records"
+    run = make_run(tmp_path / "run", validation=100)
+    added = run_cli("records", "add", str(run), "--name", "study/a", "--records", str(records))
+    assert added == 0
+    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
+    _, row = rows(table(Store(records), "study"))
+    held, test = last["validation_accuracy"], last["test_accuracy"]
+    assert row[:3] == [f"{100 * held:.2f}", f"{100 * test:.2f}", significant(last["train_loss"])]
+    assert NOTHING not in row  # firing rate and energy
+    (series,) = curves(read_groups(Store(records), ["study"])).series
+    assert series.mean()[-1] == (2, 100 * held)
