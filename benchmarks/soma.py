@@ -123,6 +123,7 @@ class Layer:
             steps=self.steps,
             batch=self.batch,
             keep=0,
+            mean=False,
             gain_number=float(norm.gain),
             eps=norm.eps,
             sync=False,
@@ -137,9 +138,9 @@ class Layer:
 
     def incoming(self, given: list[Arguments]) -> list[Incoming]:
         """Gradients of the outputs, and what the forward made."""
-        made = [registration.soma(*a)[2:] for a in given]
+        made = [registration.soma(*a)[3:] for a in given]
         flags = "0" * len(given[0].p_kinds)
-        return [Incoming(self.tensor(), None, *m, True, flags) for m in made]
+        return [Incoming(self.tensor(), None, None, *m, True, flags) for m in made]
 
 
 def measure(layer: Layer, copy: float) -> list[Timing]:

@@ -84,7 +84,7 @@ class Soma(Timed):
             residual=residual,
             place="after" if self.residual == "after" else "before",
             state=state,
-            taps=taps.inside() if taps else None,
+            taps=taps.without("output") if taps else None,
             keep_state=call.states is not None,
             backend=self.backend,
             key=call.key,

@@ -63,9 +63,9 @@ class Taps:
             raise QuadspikeError(f"taps are names such as 'rate', or Taps(...), got {request!r}")
         return cls(tuple(request))
 
-    def inside(self) -> Taps | None:
-        """What of it lies inside a layer: without its output, which is there anyway."""
-        kinds = tuple(kind for kind in self.kinds if kind != "output")
+    def without(self, other: str) -> Taps | None:
+        """The rest of it, if any is left."""
+        kinds = tuple(kind for kind in self.kinds if kind != other)
         return replace(self, kinds=kinds) if kinds else None
 
     def match(self, layer: str) -> bool:

@@ -39,9 +39,10 @@ AXES: dict[str, list[Any]] = {
     "neuron": fused(NEURONS),
     "static": [False, True],
     "detach_reset": [False, True],
+    "mean": [False, True],  # whether the loss sees the mean membrane
 }
 TIE = 1e-5
-DEFAULTS = {"learned": "none", "detach_reset": False, "size": (3, 5, 2)}
+DEFAULTS = {"learned": "none", "detach_reset": False, "size": (3, 5, 2), "mean": False}
 
 
 class PerStep(BatchNorm):
@@ -104,11 +105,15 @@ def run(soma: Soma, case: Case, backend: str, tensors: dict[str, Tensor], dtype:
     residual = tensors.get("residual")
     if residual is not None:
         residual = residual.to(dtype).requires_grad_()
-    taps = Taps(("membrane",)) if backend == "reference" else None
-    call = Call(case["steps"], case["size"][0], taps=taps)
+    kinds = [*["membrane"] * (backend == "reference"), *["mean"] * case["mean"]]
+    call = Call(case["steps"], case["size"][0], taps=Taps(tuple(kinds)) if kinds else None)
     out = soma(x, call, residual)
-    out.backward(tensors["weights"].to(dtype))
-    results = {f"gradient of {name}": p.grad for name, p in soma.named_parameters()}
+    seen = call.seen.get("Soma", {})
+    means = [seen["mean"]] if case["mean"] else []
+    pull = [torch.arange(1.0, len(mean) + 1).to(mean) * out.numel() / 9 for mean in means]
+    torch.autograd.backward([out, *means], [tensors["weights"].to(dtype), *pull])
+    results = {"mean": mean.detach() for mean in means}
+    results |= {f"gradient of {name}": p.grad for name, p in soma.named_parameters()}
     results["gradient of x"] = x.grad
     results["running_mean"], results["running_var"] = None, None
     if soma.norm is not None:
@@ -116,8 +121,7 @@ def run(soma: Soma, case: Case, backend: str, tensors: dict[str, Tensor], dtype:
         results["running_var"] = soma.norm.running_var
     if residual is not None:
         results["gradient of the residual"] = residual.grad
-    membrane = call.seen["Soma"]["membrane"] if taps else None
-    return out, membrane, results
+    return out, seen.get("membrane"), results
 
 
 def near_a_tie(soma: Soma, membrane: Tensor) -> bool:

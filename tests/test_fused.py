@@ -150,7 +150,7 @@ def arguments(device, backend, **changes):
     residual = torch.randn_like(x).requires_grad_() if case["residual"] else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("quadspike.ops.fused.soma_operator", spy)
-        taps = Taps(("membrane",)) if case["keep"] else None
+        taps = Taps(("membrane", "mean")) if case["keep"] else None
         soma.to(device)(x, Call(2, 2, taps=taps), residual)
     return given[0]
 
@@ -166,9 +166,10 @@ def arguments(device, backend, **changes):
 def test_the_operators_are_what_torch_expects(changes, device, backend):
     args = arguments(device, backend, **changes)
     torch.library.opcheck(registration.soma, args)
-    out, _, moments, affine = registration.soma(*args)
-    incoming = (torch.randn_like(out), None, moments, affine, True, "1" + "0" * 4)
-    wanted = incoming if changes.get("learned") else (*incoming[:5], "0" * 5)
+    out, _, mean, moments, affine = registration.soma(*args)
+    g_mean = torch.randn_like(mean) if changes.get("keep") else None
+    incoming = (torch.randn_like(out), None, g_mean, moments, affine, True, "1" + "0" * 4)
+    wanted = incoming if changes.get("learned") else (*incoming[:6], "0" * 5)
     given = tree_map_only(torch.Tensor, torch.Tensor.detach, (*wanted, *args))
     checks = ("test_schema", "test_faketensor")
     torch.library.opcheck(registration.soma_backward, given, test_utils=checks)

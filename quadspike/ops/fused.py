@@ -59,7 +59,9 @@ def soma(
     tensors, numbers, kinds = _sorted(p, s, start, steps)
     terms, scale, shift = _terms(norm, x, steps * batch // x.shape[0])
     gain = terms.gain if terms else 1.0
-    keep = steps if taps else int(keep_state)
+    mean = taps is not None and "mean" in taps.kinds
+    looked = taps.without("mean") if taps else None
+    keep = steps if looked else int(keep_state)
     arguments = Arguments(
         x=x,
         residual=None if residual is None else layout.settle(residual, last),
@@ -79,24 +81,27 @@ def soma(
         steps=steps,
         batch=batch,
         keep=keep,
+        mean=mean,
         gain_number=1.0 if isinstance(gain, Tensor) else float(gain),
         eps=terms.eps if terms else 0.0,
         sync=terms.sync if terms else False,
         detach_reset=neuron.detach_reset,
         backend=backend,
     )
-    out, membrane, moments, _ = soma_operator(*arguments)
+    out, membrane, means, moments, _ = soma_operator(*arguments)
     if terms and not terms.running:
         norm.track(moments[0], moments[1])
+    seen = {"mean": means} if mean else {}
     if not keep:
-        return SomaResult(out, None, {})
-    membranes = membrane.unflatten(0, (keep, batch)).unbind(0)
+        return SomaResult(out, None, seen)
+    membranes = membrane.split(batch)  # whose gradients join in the layout they have
     first = start + steps - keep
     spikes = [
         spike(neuron, u, at_step(p, first + t, u), at_step(s, first + t, u))
         for t, u in enumerate(membranes)
     ]
-    seen = look(neuron, membranes, spikes, start, taps) if taps else {}
+    if looked:
+        seen |= look(neuron, membranes, spikes, start, looked)
     return SomaResult(out, State(membranes[-1], spikes[-1], start + steps), seen)
 
 

@@ -40,7 +40,7 @@ soma = torch.library.custom_op(
     "quadspike::soma",
     _soma,
     mutates_args=(),
-    schema=f"({SCHEMA}) -> (Tensor, Tensor, Tensor, Tensor)",
+    schema=f"({SCHEMA}) -> ({', '.join(['Tensor'] * 5)})",
 )
 soma_backward = torch.library.custom_op(
     "quadspike::soma_backward",
@@ -60,6 +60,7 @@ def _(*args: Any) -> tuple[Tensor, ...]:
     return (
         layout.empty(a.x, a.steps * a.batch, a.x.dtype),
         layout.empty(a.x, a.keep * a.batch, wide),
+        a.x.new_empty(a.steps if a.mean else 0, dtype=wide),
         a.x.new_empty(moments, dtype=wide),
         a.x.new_empty(affine, dtype=wide),
     )
@@ -98,7 +99,7 @@ def rows_of(a: Arguments, wanted: str) -> list[int]:
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     a = Arguments(*inputs)
-    _, _, moments, affine = output
+    *_, moments, affine = output
     ctx.set_materialize_grads(False)
     ctx.mark_non_differentiable(moments, affine)
     ctx.residual_steps = a.residual_steps
@@ -114,7 +115,9 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> 
     ctx.numbers = a.numbers
 
 
-def _differentiate(ctx: Any, g_out: Tensor | None, g_membrane: Tensor | None, *_: Any) -> Any:
+def _differentiate(
+    ctx: Any, g_out: Tensor | None, g_membrane: Tensor | None, g_mean: Tensor | None, *_: Any
+) -> Any:
     moments, affine, *saved = ctx.saved_tensors
     fields, constants = saved[: len(ctx.plain)], saved[len(ctx.plain) :]
     both = zip(ctx.plain, fields, strict=True)
@@ -125,7 +128,7 @@ def _differentiate(ctx: Any, g_out: Tensor | None, g_membrane: Tensor | None, *_
     grads["constants"] = [None] * len(constants)
     if not ctx.numbers:
         grads["numbers"] = []  # torch takes None for a list of numbers, but not for an empty one
-    if g_out is None and g_membrane is None:
+    if g_out is None and g_membrane is None and g_mean is None:
         return tuple(grads.values())
     if g_out is None:
         g_out = layout.empty(a.x, a.steps * a.batch, a.x.dtype).zero_()
@@ -135,7 +138,7 @@ def _differentiate(ctx: Any, g_out: Tensor | None, g_membrane: Tensor | None, *_
     wanted = "".join("01"[bool(kind and next(flags))] for kind in a.p_kinds)
     affine_wanted = bool(needs.scale or needs.shift)
     g_x, g_residual, g_scale, g_shift, g_constants, g_u, g_o = soma_backward(
-        g_out, g_membrane, moments, affine, affine_wanted, wanted, *a
+        g_out, g_membrane, g_mean if a.mean else None, moments, affine, affine_wanted, wanted, *a
     )
     grads["x"] = g_x
     if needs.residual:

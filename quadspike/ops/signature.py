@@ -37,12 +37,19 @@ class Arguments(NamedTuple):
     batch: int
     keep: int
     """Membranes to return: none, the last or all."""
+    mean: bool
+    """Whether to return the mean membrane of every step."""
     gain_number: float
     eps: float
     sync: bool
     detach_reset: bool
     backend: str
     """Who computes: "triton" or "vectorised"."""
+
+    @property
+    def places(self) -> int:
+        """Membranes of one step."""
+        return self.batch * self.x[0].numel()
 
     @property
     def x_steps(self) -> int:
@@ -78,7 +85,7 @@ SCHEMA = (
     "Tensor x, Tensor? residual, Tensor? scale, Tensor? shift, Tensor? gain, "
     "Tensor? running_mean, Tensor? running_var, Tensor? initial_u, Tensor? initial_o, "
     "Tensor[] constants, float[] numbers, str kinds, str equation, str mode, str place, "
-    "SymInt steps, SymInt batch, SymInt keep, float gain_number, float eps, bool sync, "
+    "SymInt steps, SymInt batch, SymInt keep, bool mean, float gain_number, float eps, bool sync, "
     "bool detach_reset, str backend"
 )
 
@@ -88,6 +95,7 @@ class Incoming(NamedTuple):
 
     out: Tensor
     membrane: Tensor | None
+    mean: Tensor | None
     moments: Tensor
     affine: Tensor
     affine_wanted: bool
@@ -96,8 +104,8 @@ class Incoming(NamedTuple):
 
 
 INCOMING_SCHEMA = (
-    "Tensor g_out, Tensor? g_membrane, Tensor moments, Tensor affine, bool affine_wanted, "
-    "str wanted"
+    "Tensor g_out, Tensor? g_membrane, Tensor? g_mean, Tensor moments, Tensor affine, "
+    "bool affine_wanted, str wanted"
 )
 
 

@@ -44,6 +44,7 @@ def backward_kernel(
     residual,
     out_gradient,
     membrane_gradient,
+    mean_gradient,
     affine,
     mean,
     coefficients,
@@ -79,6 +80,7 @@ def backward_kernel(
     CENTERED: tl.constexpr,
     COEFFICIENTS: tl.constexpr,
     KEEP: tl.constexpr,
+    MEAN: tl.constexpr,
     STATE: tl.constexpr,
     DETACH: tl.constexpr,
     SUM: tl.constexpr,
@@ -191,6 +193,9 @@ def backward_kernel(
                 elif KEEP > 0 and k == CHUNK - 1:
                     last = inside & (back == 0)
                     g_u += tl.load(membrane_gradient + begin + offsets, mask=last, other=0.0)
+                if MEAN:
+                    # Only where there is a membrane: the sums count on zeros elsewhere.
+                    g_u += tl.where(inside, tl.load(mean_gradient + t), 0.0)
                 partial = equation.advance_partials(us[k], os[k], current, now)
                 g = g_u * partial[2]
                 if SUM:

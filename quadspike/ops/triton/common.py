@@ -129,5 +129,11 @@ def per_channel(tile, LAST: tl.constexpr):
     if LAST:
         total = tl.sum(tile, 0, keep_dims=True)
     else:
-        total = tl.sum(tl.sum(tile, 1), 0)
+        total = in_all(tile)
     return total
+
+
+@triton.jit
+def in_all(tile):
+    """The sum of a tile."""
+    return tl.sum(tl.sum(tile, 1), 0)

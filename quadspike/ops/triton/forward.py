@@ -10,6 +10,7 @@ from quadspike.ops.triton.common import (
     columns_of,
     current_of,
     hold,
+    in_all,
     per_channel,
     spike,
     steps_of,
@@ -142,6 +143,7 @@ def apply_kernel(
     initial_o,
     out,
     membrane,
+    sums,
     equation,
     rows,
     channels,
@@ -157,11 +159,15 @@ def apply_kernel(
     EMITTED: tl.constexpr,
     STATE: tl.constexpr,
     KEEP: tl.constexpr,
+    MEAN: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     LAST: tl.constexpr,
 ):
-    """Affine, residual and neuron: reads x and the residual once, writes the output once."""
+    """Affine, residual and neuron: reads x and the residual once, writes the output once.
+
+    With `MEAN` also the sum of a tile's membranes at every step, `sums [programs, STEPS]`.
+    """
     # From the end: what the statistics read last is still in the cache.
     program = tl.num_programs(0) - 1 - tl.program_id(0)
     column = program % columns
@@ -200,5 +206,7 @@ def apply_kernel(
             tl.store(out + target, result.to(out.dtype.element_ty), mask=inside)
             if KEEP == STEPS:
                 tl.store(membrane + target, u, mask=inside)
+            if MEAN:
+                tl.store(sums + program * STEPS + t, in_all(tl.where(inside, u, 0.0)))
     if KEEP > 0 and KEEP != STEPS:
         tl.store(membrane + begin + offsets, u, mask=inside)

@@ -15,22 +15,23 @@ from quadspike.ops.triton.forward import apply_kernel, normalise_kernel, statist
 from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
 
 
-def forward(a: Arguments) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Output, membranes kept, moments `[4, C]`, scale and shift `[2, 1 or T, C]`."""
+def forward(a: Arguments) -> tuple[Tensor, ...]:
+    """Output, membranes kept, their means, moments `[4, C]`, scale and shift `[2, 1 or T, C]`."""
     with torch.cuda.device_of(a.x):
         moments, affine = _normalise(a)
-        out, membrane = apply(a, affine)
-    return out, membrane, moments, affine
+        return *apply(a, affine), moments, affine
 
 
-def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and membranes kept, from scale and shift."""
+def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Output, membranes kept and mean membranes, from scale and shift."""
     out = layout.empty(a.x, a.steps * a.batch, a.x.dtype)
     membrane = layout.empty(a.x, a.keep * a.batch, torch.float32)
     shape = Shape.of(a.x, a.batch)
     chunk = tiles.chunk_of(a.steps, whole=False)
     cut = shape.cut("apply", a.x, chunk, persistent=False)
-    apply_kernel[(cut.blocks * cut.columns,)](
+    programs = cut.blocks * cut.columns
+    sums = a.x.new_empty((programs if a.mean else 0, a.steps), dtype=torch.float32)
+    apply_kernel[(programs,)](
         a.x,
         a.residual,
         affine_of(a, affine),
@@ -39,6 +40,7 @@ def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor]:
         a.initial_o,
         out,
         membrane,
+        sums,
         equation(a),
         *shape[:3],
         cut.columns,
@@ -52,12 +54,14 @@ def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor]:
         EMITTED=equations.find(a.equation).place("emitted"),
         STATE=a.initial_u is not None,
         KEEP=a.keep,
+        MEAN=a.mean,
         ROWS=cut.tile.rows,
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
         num_warps=cut.tile.warps,
     )
-    return out, membrane
+    mean = sums.sum(0) / a.places if a.mean else sums.new_empty(0)
+    return out, membrane, mean
 
 
 def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:

@@ -53,6 +53,7 @@ class _Pass:
         self.g_membrane: Blocks | None = None
         if given.membrane is not None:
             self.g_membrane = Blocks(layout.settle(given.membrane, last), self.cut)
+        self.g_mean = None if given.mean is None else given.mean / a.places
         filled = [made.x] if a.residual is None else [made.x, made.residual]
         self.filled = [Blocks(g, self.cut) for g in filled]
         self.g_state = [Blocks(g.zero_(), self.cut) for g in (made.initial_u, made.initial_o)]
@@ -83,6 +84,8 @@ class _Pass:
             inputs.append(self.g_out.at(t, index).to(walk.dtype))
             if self.g_membrane is not None and self._has_membrane(t):
                 inputs.append(self.g_membrane.at(t - a.steps + a.keep, index))
+            if self.g_mean is not None:
+                inputs.append(self.g_mean[t].expand_as(inputs[-1]))
             inputs += carry
             outputs = [whole.at(t, index) for whole in self.filled]
             for whole, output in zip(self.filled, outputs, strict=True):
@@ -106,6 +109,7 @@ class _Pass:
         asked = Asked(
             later=t < last,
             membrane=self._has_membrane(t),
+            mean=self.g_mean is not None,
             earlier=t > 0 or not walk.rest,
             detach_reset=a.detach_reset,
             repeated=a.x_steps < a.steps and t < last,

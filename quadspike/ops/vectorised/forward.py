@@ -17,17 +17,18 @@ from quadspike.ops.vectorised.statistics import normalise
 from quadspike.ops.vectorised.steps import Lines, emits, forward_step
 
 
-def forward(a: Arguments) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Output, membranes kept, moments `[4, C]`, scale and shift `[2, 1 or T, C]`."""
+def forward(a: Arguments) -> tuple[Tensor, ...]:
+    """Output, membranes kept, their means, moments `[4, C]`, scale and shift `[2, 1 or T, C]`."""
     keep_pages()
     moments, affine = normalise(a)
     out = layout.empty(a.x, a.steps * a.batch, a.x.dtype)
     membrane = layout.empty(a.x, a.keep * a.batch, compute_dtype(a.x))
-    _over_time(Walk(a, affine, visible=True), out, membrane)
-    return out, membrane, moments, affine
+    sums = a.x.new_zeros(a.steps if a.mean else 0, dtype=membrane.dtype)
+    _over_time(Walk(a, affine, visible=True), out, membrane, sums)
+    return out, membrane, sums / a.places, moments, affine
 
 
-def _over_time(walk: Walk, out: Tensor, membrane: Tensor) -> None:
+def _over_time(walk: Walk, out: Tensor, membrane: Tensor, sums: Tensor) -> None:
     a, cut = walk.a, walk.cut
     outs, kept = Blocks(out, cut), Blocks(membrane, cut)
     scratch = Scratch(3 + walk.spare, outs.at(0, 0), walk.dtype)
@@ -43,6 +44,8 @@ def _over_time(walk: Walk, out: Tensor, membrane: Tensor) -> None:
             walk.step(t, index, state, outputs, spare)
             if here is not direct:
                 here.copy_(direct)
+            if a.mean:
+                sums[t] += membranes.sum()
             state = outputs[:2]
 
 

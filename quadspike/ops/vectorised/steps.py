@@ -90,6 +90,8 @@ class Asked(NamedTuple):
     """Gradients of u and o from the step after it."""
     membrane: bool
     """A gradient of the membrane itself."""
+    mean: bool
+    """A gradient of the mean membrane, the same everywhere."""
     earlier: bool
     """Gradients of u and o for the step before it."""
     detach_reset: bool
@@ -111,15 +113,17 @@ def backward_step(lines: Lines, asked: Asked) -> Program:
     """Gradients of one step.
 
     Inputs: the forward's, then u after the step, the output's gradient, and as `asked` the
-    membrane's, u's and o's from later, x's and the residual's sums so far. Outputs: x's
-    gradient, and as asked the residual's, two terms for shift and scale, one a constant wanted,
-    and u's and o's for the step before.
+    membrane's, its mean's, u's and o's from later, x's and the residual's sums so far. Outputs:
+    x's gradient, and as asked the residual's, two terms for shift and scale, one a constant
+    wanted, and u's and o's for the step before.
     """
     at = _Recorded(lines)
     tape = at.tape
     after, g_out = tape.input(), tape.input()
     g_o = g_out * getattr(at.p, "emitted", 1.0)
     g_u: Any = tape.input() if asked.membrane else 0.0
+    if asked.mean:
+        g_u = tape.input() + g_u
     if asked.later:
         g_u = tape.input() + g_u
         if not asked.detach_reset:
