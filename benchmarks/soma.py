@@ -124,6 +124,7 @@ class Layer:
             batch=self.batch,
             keep=0,
             mean=False,
+            emit=True,
             gain_number=float(norm.gain),
             eps=norm.eps,
             sync=False,

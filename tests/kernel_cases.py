@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from quadspike import Soma, create_neuron
 from quadspike.call import Call
 from quadspike.neurons import NEURONS
-from quadspike.norms import BatchNorm
+from quadspike.norms import NORMS, BatchNorm
 from quadspike.surrogates import SURROGATES
 from quadspike.taps import Taps
 from tests.pairwise import Case
@@ -30,7 +30,7 @@ def fused(kinds: dict[str, Any]) -> list[str]:
 AXES: dict[str, list[Any]] = {
     "steps": [1, 2, 4, 10, 16],
     "surrogate": fused(SURROGATES),
-    "norm": ["batch", "running", "none", "per step", "tebn", "tebn, running"],
+    "norm": ["batch", "running", "none", "per step", "tebn", "tebn, running", "mpbn", "mpbn, running"],
     "residual": [None, "before", "after", "before, one step", "after, one step"],
     "layout": ["channels last", "contiguous", "flat", "one axis"],
     "learned": ["none", "layer", "channel", "step"],
@@ -75,15 +75,17 @@ def build(case: Case) -> Soma:
             delattr(neuron, name)
             neuron.register_parameter(name, nn.Parameter(value))
     place = case["residual"] and case["residual"].split(",")[0]
-    norm = {"none": None}.get(case["norm"], "tebn" if "tebn" in case["norm"] else "tdbn")
+    named = case["norm"].split(",")[0]
+    norm = None if named == "none" else named if named in NORMS else "tdbn"
     soma = Soma(channels, neuron, norm=norm, residual=place, timesteps=case["steps"])
     if case["norm"] == "per step":
         soma.norm = PerStep(channels, case["steps"])
-    if soma.norm is not None:
-        nn.init.normal_(soma.norm.weight, 1, 0.2)
-        nn.init.normal_(soma.norm.bias, 0, 0.2)
-        nn.init.normal_(soma.norm.running_mean, 0, 0.2)
-        nn.init.uniform_(soma.norm.running_var, 0.5, 2)
+    for part in soma.modules():
+        if isinstance(part, BatchNorm):
+            nn.init.normal_(part.weight, 1, 0.2)
+            nn.init.normal_(part.bias, 0, 0.2)
+            nn.init.normal_(part.running_mean, 0, 0.2)
+            nn.init.uniform_(part.running_var, 0.5, 2)
     if norm == "tebn":
         nn.init.normal_(soma.norm.p, 1, 0.3)
     return soma.train("running" not in case["norm"])
@@ -110,15 +112,13 @@ def run(soma: Soma, case: Case, backend: str, tensors: dict[str, Tensor], dtype:
     out = soma(x, call, residual)
     seen = call.seen.get("Soma", {})
     means = [seen["mean"]] if case["mean"] else []
-    pull = [torch.arange(1.0, len(mean) + 1).to(mean) * out.numel() / 9 for mean in means]
+    steps = case["steps"]  # up to 1 a membrane
+    pull = [torch.arange(1.0, steps + 1).to(mean) * (out.numel() / steps**2) for mean in means]
     torch.autograd.backward([out, *means], [tensors["weights"].to(dtype), *pull])
-    results = {"mean": mean.detach() for mean in means}
+    results = {"mean": seen["mean"].detach()} if case["mean"] else {}
     results |= {f"gradient of {name}": p.grad for name, p in soma.named_parameters()}
     results["gradient of x"] = x.grad
-    results["running_mean"], results["running_var"] = None, None
-    if soma.norm is not None:
-        results["running_mean"] = soma.norm.running_mean
-        results["running_var"] = soma.norm.running_var
+    results |= {name: value for name, value in soma.named_buffers() if "running" in name}
     if residual is not None:
         results["gradient of the residual"] = residual.grad
     return out, seen.get("membrane"), results
@@ -144,6 +144,13 @@ def check(case: Case, device: str = "cpu", seed: int = 0, backend: str = "triton
     rounding = 2e-5 if exact == torch.float32 else 1e-11
     if case["layout"] == "flat" and case["size"][0] == 1:  # of one value there are no statistics
         case["size"] = (2, *case["size"][1:])
+    if case["norm"].startswith("mpbn"):
+        # One norm behind the other takes gradients away that the first must not pass on: what
+        # rounding leaves of them is larger, most of all where statistics are of few values.
+        case["size"] = (6, *case["size"][1:])
+        rounding *= 10
+    if case["neuron"] == "im-lif" and case["surrogate"] in ("window", "learned-width"):
+        case["surrogate"] = "rectangle"  # the others need the membrane's statistics
     samples, held = case["size"][0], 1 if case["static"] else case["steps"]
     for attempt in range(20):
         torch.manual_seed(seed + attempt)

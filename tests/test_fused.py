@@ -175,13 +175,23 @@ def test_the_operators_are_what_torch_expects(changes, device, backend):
     torch.library.opcheck(registration.soma_backward, given, test_utils=checks)
 
 
-@pytest.mark.parametrize("name", ["qif-learned", "glif", "ternary-trained"])
-def test_compiles_whole_with_the_same_gradients(name, device, backend):
+@pytest.mark.parametrize(
+    ("name", "norm"),
+    [
+        ("qif-learned", "tdbn"),
+        ("glif", "tdbn"),
+        ("ternary-trained", "tdbn"),
+        ("plif", "mpbn"),
+        ("im-lif", "bn"),
+    ],
+)
+def test_compiles_whole_with_the_same_gradients(name, norm, device, backend):
+    torch.compiler.reset()  # or the cases count as one that compiles ever again
     x = torch.randn(6, 3, 4, 4, device=device)
     results = []
     for wrap in (lambda f: f, lambda f: torch.compile(f, backend="aot_eager", fullgraph=True)):
         torch.manual_seed(1)
-        soma = Soma(3, name, backend=backend, timesteps=3).to(device)
+        soma = Soma(3, name, norm=norm, backend=backend, timesteps=3).to(device)
         given = x.clone().requires_grad_()
         out = wrap(lambda t, soma=soma: soma(t, Call(3, 2)))(given)
         out.square().sum().backward()

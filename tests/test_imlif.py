@@ -91,9 +91,10 @@ def test_is_saved_loaded_and_made_again(tmp_path):
     assert create_neuron(neuron.config()).config() == neuron.config()
 
 
-def test_runs_on_the_reference_and_says_why():
-    choice = Soma(3, "im-lif", timesteps=2).explain("cuda")
-    assert choice.backend == "reference"
+def test_runs_in_parts_and_says_why():
+    choice = Soma(3, "im-lif", timesteps=2).explain()
+    assert choice.backend == "vectorised"
+    assert "in parts" in choice.reason
     assert "means" in choice.reason
 
 

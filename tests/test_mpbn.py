@@ -89,11 +89,15 @@ def test_starts_as_two_plain_norms():
         assert part.weight.tolist() == [1, 1, 1]
         assert part.bias.tolist() == [0, 0, 0]
         assert part.gain == 1
-    choice = Soma(3, norm="mpbn").explain("cuda")
-    assert choice.backend == "reference"
-    assert "step before" in choice.reason
-    with pytest.raises(QuadspikeError, match="step before"):
-        Soma(3, norm="mpbn", backend="vectorised")(torch.zeros(2, 4, 3))
+
+
+def test_runs_in_parts_and_says_why():
+    soma = Soma(3, norm="mpbn")
+    assert soma.explain().backend == "vectorised"
+    assert "in parts" in soma.explain().reason
+    assert "step before" in soma.explain().reason
+    soma.norm.membrane = None
+    assert "in parts" not in soma.explain().reason
 
 
 def test_taps_see_the_membrane_that_meets_the_threshold():

@@ -35,6 +35,9 @@ class Neuron(nn.Module):
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this neuron, if they cannot."""
 
+    in_parts: ClassVar[str] = ""
+    """Why they run it in several parts, if they do."""
+
     cannot_stream: ClassVar[str] = ""
     """Why this neuron cannot go on from a state, if it cannot."""
 

@@ -33,7 +33,7 @@ class IMLIF(LIF):
 
     name = "im-lif"
     macs_per_step = 2
-    only_reference = "IM-LIF weighs the currents of a step by the means of the steps before it"
+    in_parts = "IM-LIF weighs the currents of a step by the means of the steps before it"
     cannot_stream = "its attention reads the means of all steps so far, which no state holds"
 
     _two_step_statistics = Neuron._two_step_statistics  # LIF's is of independent currents

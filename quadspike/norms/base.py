@@ -24,6 +24,8 @@ class BatchNorm(nn.Module):
     name: ClassVar[str] = "bn"
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this norm, if they cannot."""
+    in_parts: ClassVar[str] = ""
+    """Why they run it in several parts, if they do."""
     cannot_fold: str = ""
     """Why no weight can take this norm in, if none can."""
     timesteps: int | None = None

@@ -16,9 +16,9 @@ class MPBatchNorm(BatchNorm):
     """
 
     name = "mpbn"
-    only_reference = (
+    in_parts = (
         "MPBN normalises each step's membranes by their own statistics, which need the step "
-        "before to be finished (fold the network for inference, and it rides the kernels)"
+        "before to be finished (fold the network for inference, and it runs whole)"
     )
     membrane: BatchNorm | None
 

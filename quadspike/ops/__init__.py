@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from quadspike.errors import QuadspikeError, check_name
-from quadspike.ops import equations, fused, reference
+from quadspike.ops import equations, fused, parted, reference
 from quadspike.ops.fused import Normalisation
 from quadspike.ops.reference import (
     Moments,
@@ -90,10 +90,17 @@ def choose(
                 "use 'auto' or 'reference'"
             )
         return Choice("reference", obstacle)
+    why = "".join(f", in parts: {reason}" for reason in _in_parts(neuron, norm))
     if asked:
-        return Choice(backend, "asked for")
+        return Choice(backend, f"asked for{why}")
     how = "blocks in the cache" if backend == "vectorised" else "fused kernels"
-    return Choice(backend, f"{how} for {_name(dtype)} on {device.type}")
+    return Choice(backend, f"{how} for {_name(dtype)} on {device.type}{why}")
+
+
+def _in_parts(neuron: Any, norm: Any) -> list[str]:
+    """Why a soma runs in parts; nothing where it runs whole."""
+    given = [neuron] if norm is None or norm.membrane is None else [neuron, norm]
+    return [part.in_parts for part in given if part.in_parts]
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -145,4 +152,19 @@ def soma(
     }
     if choice.backend == "reference":
         return reference.soma(x, neuron, key=key, label=label, **given)
-    return fused.soma(x, neuron, keep_state=keep_state, backend=choice.backend, **given)
+    given |= {"keep_state": keep_state, "backend": choice.backend}
+    run = parted.soma if _in_parts(neuron, norm) else fused.soma
+    if x.ndim > 1:
+        return run(x, neuron, **given)
+    if state is not None:  # no channel axis: one channel
+        given["state"] = State(state.u[:, None], state.o[:, None], state.step)
+    return _without_channels(run(x[:, None], neuron, **given))
+
+
+def _without_channels(result: SomaResult) -> SomaResult:
+    state = result.state
+    if state is not None:
+        state = State(state.u[:, 0], state.o[:, 0], state.step)
+    whole = {"membrane", "spikes"}
+    seen = {kind: v[:, :, 0] if kind in whole else v for kind, v in result.seen.items()}
+    return SomaResult(result.out[:, 0], state, seen)

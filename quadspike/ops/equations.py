@@ -32,16 +32,38 @@ _names: dict[Known, str] = {}
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def register(
-    neuron: type, surrogate: type, neuron_fields: tuple[str, ...], surrogate_fields: tuple[str, ...]
+    neuron: type,
+    surrogate: type,
+    neuron_fields: tuple[str, ...],
+    surrogate_fields: tuple[str, ...],
+    passing: bool = False,
 ) -> str:
-    """The name of this pair; the same pair has the same name for the whole process."""
-    entry = Known(neuron, surrogate, neuron_fields, surrogate_fields)
+    """The name of this pair; the same pair has the same name for the whole process.
+
+    With `passing` the membrane is its input, and only firing is the neuron's own.
+    """
+    kind = _passing(neuron) if passing else neuron
+    entry = Known(kind, surrogate, neuron_fields, surrogate_fields)
     if entry not in _names:
-        name = f"{neuron.__module__}.{neuron.__qualname__}/{surrogate.__qualname__}"
+        name = f"{kind.__module__}.{kind.__qualname__}/{surrogate.__qualname__}"
         # Classes of one name, as a notebook makes them when a cell runs again, are told apart.
         name = f"{name}#{len(_known)}" if name in _known else name
         _known[name], _names[entry] = entry, name
     return _names[entry]
+
+
+@cache
+def _passing(neuron: type) -> type:
+    lines = {"advance": staticmethod(_pass), "advance_partials": staticmethod(_pass_partials)}
+    return type(f"Passing{neuron.__name__}", (neuron,), {"__module__": neuron.__module__, **lines})
+
+
+def _pass(u: Any, o: Any, x: Any, p: Any) -> Any:
+    return x
+
+
+def _pass_partials(u: Any, o: Any, x: Any, p: Any) -> tuple[Any, ...]:
+    return 0.0, 0.0, 1.0, 0.0
 
 
 def find(name: str) -> Known:

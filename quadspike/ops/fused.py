@@ -32,6 +32,17 @@ class Normalisation(NamedTuple):
     sync: bool
 
 
+class Operated(NamedTuple):
+    """What the operator returns, asked for or empty."""
+
+    out: Tensor
+    """`[T*B, C, ...]` in the input's type."""
+    membranes: tuple[Tensor, ...]
+    """The last, or all, `[B, C, ...]` each in the type of computation."""
+    mean: Tensor
+    """`[T]`."""
+
+
 def soma(
     x: Tensor,
     neuron: Any,
@@ -47,21 +58,67 @@ def soma(
     backend: str,
 ) -> SomaResult:
     """As `reference.soma`, with a batch normalisation's statistics inside the operator."""
-    if x.ndim == 1:  # no channel axis: one channel
-        lone = None if state is None else State(state.u[:, None], state.o[:, None], state.step)
-        options: dict[str, Any] = {"taps": taps, "keep_state": keep_state, "backend": backend}
-        wide = soma(x[:, None], neuron, steps=steps, batch=batch, state=lone, **options)
-        return _without_channels(wide)
-    x = layout.settle(x)
-    last = layout.has_channels_last(x)
     start = state.step if state else 0
-    p, s = neuron.constants(), neuron.surrogate.constants(neuron)
-    tensors, numbers, kinds = _sorted(p, s, start, steps)
-    terms, scale, shift = _terms(norm, x, steps * batch // x.shape[0])
-    gain = terms.gain if terms else 1.0
-    mean = taps is not None and "mean" in taps.kinds
     looked = taps.without("mean") if taps else None
     keep = steps if looked else int(keep_state)
+    made = operate(
+        x,
+        neuron,
+        steps=steps,
+        batch=batch,
+        start=start,
+        norm=norm,
+        residual=residual,
+        place=place,
+        before=(state.u, state.o) if state else (None, None),
+        keep=keep,
+        mean=taps is not None and "mean" in taps.kinds,
+        backend=backend,
+    )
+    seen = {"mean": made.mean} if taps and "mean" in taps.kinds else {}
+    if not keep:
+        return SomaResult(made.out, None, seen)
+    p, s = neuron.constants(), neuron.surrogate.constants(neuron)
+    first = start + steps - keep
+    spikes = [
+        spike(neuron, u, at_step(p, first + t, u), at_step(s, first + t, u))
+        for t, u in enumerate(made.membranes)
+    ]
+    if looked:
+        seen |= look(neuron, made.membranes, spikes, start, looked)
+    return SomaResult(made.out, State(made.membranes[-1], spikes[-1], start + steps), seen)
+
+
+def operate(
+    x: Tensor,
+    neuron: Any,
+    *,
+    steps: int,
+    batch: int,
+    start: int,
+    norm: Any = None,
+    residual: Tensor | None = None,
+    place: ResidualPlace = "before",
+    before: tuple[Tensor | None, Tensor | None] = (None, None),
+    keep: int = 0,
+    mean: bool = False,
+    emit: bool = True,
+    passing: bool = False,
+    backend: str,
+) -> Operated:
+    """Steps of the operator from step `start` on, where u and o were as `before` says.
+
+    With `passing` the membrane is the normalised input itself: the neuron only fires by it, and
+    its spikes are emitted plain. `emit=False` returns no output.
+    """
+    x = layout.settle(x)
+    last = layout.has_channels_last(x)
+    p, s = neuron.constants(), neuron.surrogate.constants(neuron)
+    fields, values = _firing(p) if passing else (p._fields, tuple(p))
+    tensors, numbers, kinds = _sorted(values, s, start, steps)
+    terms, scale, shift = _terms(norm, x, steps * batch // x.shape[0])
+    gain = terms.gain if terms else 1.0
+    u, o = (None if value is None else layout.settle(value, last) for value in before)
     arguments = Arguments(
         x=x,
         residual=None if residual is None else layout.settle(residual, last),
@@ -70,18 +127,21 @@ def soma(
         gain=gain if isinstance(gain, Tensor) else None,
         running_mean=terms.running[0] if terms and terms.running else None,
         running_var=terms.running[1] if terms and terms.running else None,
-        initial_u=None if state is None else layout.settle(state.u, last),
-        initial_o=None if state is None else layout.settle(state.o, last),
+        initial_u=u,
+        initial_o=o,
         constants=tensors,
         numbers=numbers,
         kinds=kinds,
-        equation=equations.register(type(neuron), type(neuron.surrogate), p._fields, s._fields),
+        equation=equations.register(
+            type(neuron), type(neuron.surrogate), fields, s._fields, passing
+        ),
         mode=_mode(terms, scale),
         place=place,
         steps=steps,
         batch=batch,
         keep=keep,
         mean=mean,
+        emit=emit,
         gain_number=1.0 if isinstance(gain, Tensor) else float(gain),
         eps=terms.eps if terms else 0.0,
         sync=terms.sync if terms else False,
@@ -91,18 +151,16 @@ def soma(
     out, membrane, means, moments, _ = soma_operator(*arguments)
     if terms and not terms.running:
         norm.track(moments[0], moments[1])
-    seen = {"mean": means} if mean else {}
-    if not keep:
-        return SomaResult(out, None, seen)
-    membranes = membrane.split(batch)  # whose gradients join in the layout they have
-    first = start + steps - keep
-    spikes = [
-        spike(neuron, u, at_step(p, first + t, u), at_step(s, first + t, u))
-        for t, u in enumerate(membranes)
-    ]
-    if looked:
-        seen |= look(neuron, membranes, spikes, start, looked)
-    return SomaResult(out, State(membranes[-1], spikes[-1], start + steps), seen)
+    # Split rather than unbound: their gradients join in the layout they have.
+    return Operated(out, membrane.split(batch) if keep else (), means)
+
+
+def _firing(p: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The constants firing reads, the threshold first: it alone learns by them."""
+    read = {name: value for name, value in zip(p._fields, p, strict=True) if name != "emitted"}
+    learned = {name: read.pop(name) for name in ("u_th",) if name in read}
+    fixed = {name: v.detach() if isinstance(v, Tensor) else v for name, v in read.items()}
+    return (*learned, *fixed), (*learned.values(), *fixed.values())
 
 
 def _terms(
@@ -148,12 +206,3 @@ def _sorted(p: Any, s: Any, start: int, steps: int) -> tuple[list[Tensor], list[
             letters += "lcs"[value.ndim]
         kinds.append(letters)
     return tensors, numbers, "|".join(kinds)
-
-
-def _without_channels(result: SomaResult) -> SomaResult:
-    state = result.state
-    if state is not None:
-        state = State(state.u[:, 0], state.o[:, 0], state.step)
-    whole = {"membrane", "spikes"}
-    seen = {kind: v[:, :, 0] if kind in whole else v for kind, v in result.seen.items()}
-    return SomaResult(result.out[:, 0], state, seen)

@@ -58,7 +58,7 @@ def _(*args: Any) -> tuple[Tensor, ...]:
     affine = (2, *cast(Tensor, a.scale).shape) if normed else (0,)
     wide = compute_dtype(a.x)
     return (
-        layout.empty(a.x, a.steps * a.batch, a.x.dtype),
+        layout.empty(a.x, a.steps * a.batch * a.emit, a.x.dtype),
         layout.empty(a.x, a.keep * a.batch, wide),
         a.x.new_empty(a.steps if a.mean else 0, dtype=wide),
         a.x.new_empty(moments, dtype=wide),
@@ -130,10 +130,11 @@ def _differentiate(
         grads["numbers"] = []  # torch takes None for a list of numbers, but not for an empty one
     if g_out is None and g_membrane is None and g_mean is None:
         return tuple(grads.values())
-    if g_out is None:
-        g_out = layout.empty(a.x, a.steps * a.batch, a.x.dtype).zero_()
-    # Once, for both: a residual after the neuron passes the same gradient on.
-    g_out = layout.settle(g_out, layout.has_channels_last(a.x))
+    if not a.emit:
+        g_out = None
+    if g_out is not None:
+        # Once, for both: a residual after the neuron passes the same gradient on.
+        g_out = layout.settle(g_out, layout.has_channels_last(a.x))
     flags = iter(needs.constants)
     wanted = "".join("01"[bool(kind and next(flags))] for kind in a.p_kinds)
     affine_wanted = bool(needs.scale or needs.shift)
@@ -143,7 +144,7 @@ def _differentiate(
     grads["x"] = g_x
     if needs.residual:
         grads["residual"] = g_residual
-        if a.place == "after":
+        if a.place == "after" and g_out is not None:
             once = ctx.residual_steps == 1 and a.steps > 1
             grads["residual"] = g_out.unflatten(0, (a.steps, a.batch)).sum(0) if once else g_out
     if affine_wanted:

@@ -39,6 +39,8 @@ class Arguments(NamedTuple):
     """Membranes to return: none, the last or all."""
     mean: bool
     """Whether to return the mean membrane of every step."""
+    emit: bool
+    """Whether to return an output; only membranes where not."""
     gain_number: float
     eps: float
     sync: bool
@@ -85,7 +87,7 @@ SCHEMA = (
     "Tensor x, Tensor? residual, Tensor? scale, Tensor? shift, Tensor? gain, "
     "Tensor? running_mean, Tensor? running_var, Tensor? initial_u, Tensor? initial_o, "
     "Tensor[] constants, float[] numbers, str kinds, str equation, str mode, str place, "
-    "SymInt steps, SymInt batch, SymInt keep, bool mean, float gain_number, float eps, bool sync, "
+    "SymInt steps, SymInt batch, SymInt keep, bool mean, bool emit, float gain_number, float eps, bool sync, "
     "bool detach_reset, str backend"
 )
 
@@ -93,7 +95,7 @@ SCHEMA = (
 class Incoming(NamedTuple):
     """What the backward operator is given besides the forward's arguments."""
 
-    out: Tensor
+    out: Tensor | None
     membrane: Tensor | None
     mean: Tensor | None
     moments: Tensor
@@ -104,7 +106,7 @@ class Incoming(NamedTuple):
 
 
 INCOMING_SCHEMA = (
-    "Tensor g_out, Tensor? g_membrane, Tensor? g_mean, Tensor moments, Tensor affine, "
+    "Tensor? g_out, Tensor? g_membrane, Tensor? g_mean, Tensor moments, Tensor affine, "
     "bool affine_wanted, str wanted"
 )
 

@@ -81,6 +81,7 @@ def backward_kernel(
     COEFFICIENTS: tl.constexpr,
     KEEP: tl.constexpr,
     MEAN: tl.constexpr,
+    OUT: tl.constexpr,
     STATE: tl.constexpr,
     DETACH: tl.constexpr,
     SUM: tl.constexpr,
@@ -156,7 +157,8 @@ def backward_kernel(
             chunk = CHUNKS - 1 - back
             start = chunk * CHUNK
             xs = steps_of(x + begin, start, stride, offsets, inside, X_STEPS, CHUNK)
-            gs = steps_of(out_gradient + begin, start, stride, offsets, inside, STEPS, CHUNK)
+            if OUT:
+                gs = steps_of(out_gradient + begin, start, stride, offsets, inside, STEPS, CHUNK)
             if RESIDUAL_STEPS > 0:
                 rs = steps_of(
                     residual + begin, start, stride, offsets, inside, RESIDUAL_STEPS, CHUNK
@@ -182,11 +184,11 @@ def backward_kernel(
                 current = current_of(xs[k], line, rs[k], len(AFFINE_KINDS), RESIDUAL_STEPS)
                 soft = at(s, S_KINDS, t, channels, channel, exists)
                 excess_in = equation.excess_partials(us[k + 1], now)
-                g_out = gs[k].to(tl.float32)
-                g_spike = g_out
-                if EMITTED >= 0:
-                    g_spike = g_out * now[EMITTED]
-                g_v = (g_o + g_spike) * equation.derivative(equation.excess(us[k + 1], now), soft)
+                g_spike = g_o
+                if OUT:
+                    g_out = gs[k].to(tl.float32)
+                    g_spike += g_out * now[EMITTED] if EMITTED >= 0 else g_out
+                g_v = g_spike * equation.derivative(equation.excess(us[k + 1], now), soft)
                 g_u += g_v * excess_in[0]
                 if KEEP == STEPS:
                     g_u += tl.load(membrane_gradient + target, mask=inside, other=0.0)
@@ -209,7 +211,7 @@ def backward_kernel(
                             share = g_u * partial[3 + field]
                             if field == THRESHOLD:
                                 share += g_v * excess_in[1]
-                            if field == EMITTED:
+                            if OUT and field == EMITTED:
                                 share += g_out * os[k + 1]
                             totals = add_to(
                                 totals, P_SLOTS[field] + (k if P_KINDS[field] == STEP else 0), share

@@ -160,6 +160,7 @@ def apply_kernel(
     STATE: tl.constexpr,
     KEEP: tl.constexpr,
     MEAN: tl.constexpr,
+    EMIT: tl.constexpr,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
     LAST: tl.constexpr,
@@ -197,13 +198,14 @@ def apply_kernel(
             current = current_of(xs[k], line, rs[k], len(AFFINE_KINDS), RESIDUAL_STEPS * BEFORE)
             u = equation.advance(u, o, current, now)
             o = spike(u, now, equation)
-            result = o
-            if EMITTED >= 0:
-                result = o * now[EMITTED]
-            if RESIDUAL_STEPS > 0 and not BEFORE:
-                result = result + rs[k].to(tl.float32)
             target = begin + t * stride + offsets
-            tl.store(out + target, result.to(out.dtype.element_ty), mask=inside)
+            if EMIT:
+                result = o
+                if EMITTED >= 0:
+                    result = o * now[EMITTED]
+                if RESIDUAL_STEPS > 0 and not BEFORE:
+                    result = result + rs[k].to(tl.float32)
+                tl.store(out + target, result.to(out.dtype.element_ty), mask=inside)
             if KEEP == STEPS:
                 tl.store(membrane + target, u, mask=inside)
             if MEAN:

@@ -81,7 +81,7 @@ def walk(
     backward_kernel[(cut.programs * cut.columns,)](
         a.x,
         a.residual,
-        layout.settle(given.out, shape.last),
+        None if given.out is None else layout.settle(given.out, shape.last),
         None if given.membrane is None else layout.settle(given.membrane, shape.last),
         None if given.mean is None else given.mean / a.places,
         affine_of(a, given.affine),
@@ -117,6 +117,7 @@ def walk(
         CENTERED=a.mode in ("batch", "running"),
         COEFFICIENTS=coefficients is not None,
         KEEP=0 if given.membrane is None else a.keep,
+        OUT=given.out is not None,
         MEAN=given.mean is not None,
         STATE=a.initial_u is not None,
         DETACH=a.detach_reset,

@@ -24,7 +24,7 @@ def forward(a: Arguments) -> tuple[Tensor, ...]:
 
 def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Output, membranes kept and mean membranes, from scale and shift."""
-    out = layout.empty(a.x, a.steps * a.batch, a.x.dtype)
+    out = layout.empty(a.x, a.steps * a.batch * a.emit, a.x.dtype)
     membrane = layout.empty(a.x, a.keep * a.batch, torch.float32)
     shape = Shape.of(a.x, a.batch)
     chunk = tiles.chunk_of(a.steps, whole=False)
@@ -55,6 +55,7 @@ def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         STATE=a.initial_u is not None,
         KEEP=a.keep,
         MEAN=a.mean,
+        EMIT=a.emit,
         ROWS=cut.tile.rows,
         COLUMNS=cut.tile.columns,
         LAST=shape.last,

@@ -49,7 +49,9 @@ class _Pass:
         self.sums = [torch.zeros(n, self.cut.width, dtype=dtype) for n in (wide, wide, *rows)]
         self.terms = 2 * (wide > 0) + len(rows)
         last = layout.has_channels_last(a.x)
-        self.g_out = Blocks(layout.settle(given.out, last), self.cut)
+        self.g_out: Blocks | None = None
+        if given.out is not None:
+            self.g_out = Blocks(layout.settle(given.out, last), self.cut)
         self.g_membrane: Blocks | None = None
         if given.membrane is not None:
             self.g_membrane = Blocks(layout.settle(given.membrane, last), self.cut)
@@ -64,9 +66,10 @@ class _Pass:
         """Sums per channel `[1 or T, C]`: shift's, scale's, and those of the constants wanted."""
         spare = max(program.spare for program in (*self.walk.programs, *self.programs))
         count = 2 * self.a.steps + 4 + len(self.sums) + spare
-        scratch = Scratch(count, self.g_out.at(0, 0), self.walk.dtype)
-        for index in range(self.walk.count):
-            self._over(index, scratch.like(self.g_out.at(0, index)))
+        walk = self.walk
+        scratch = Scratch(count, walk.block(0), walk.dtype)
+        for index in range(walk.count):
+            self._over(index, scratch.like(walk.block(index)))
         return [self.cut.per_channel(total) for total in self.sums]
 
     def _over(self, index: int, memory: Sequence[Tensor]) -> None:
@@ -81,7 +84,8 @@ class _Pass:
         for t in range(last, -1, -1):
             program = self.programs[t]
             inputs = [*before[t], *walk.inputs(t, index), after[t][0]]
-            inputs.append(self.g_out.at(t, index).to(walk.dtype))
+            if self.g_out is not None:
+                inputs.append(self.g_out.at(t, index).to(walk.dtype))
             if self.g_membrane is not None and self._has_membrane(t):
                 inputs.append(self.g_membrane.at(t - a.steps + a.keep, index))
             if self.g_mean is not None:
@@ -107,6 +111,7 @@ class _Pass:
         a, walk, last = self.a, self.walk, self.a.steps - 1
         residual = a.residual is not None
         asked = Asked(
+            out=self.g_out is not None,
             later=t < last,
             membrane=self._has_membrane(t),
             mean=self.g_mean is not None,

@@ -21,7 +21,7 @@ def forward(a: Arguments) -> tuple[Tensor, ...]:
     """Output, membranes kept, their means, moments `[4, C]`, scale and shift `[2, 1 or T, C]`."""
     keep_pages()
     moments, affine = normalise(a)
-    out = layout.empty(a.x, a.steps * a.batch, a.x.dtype)
+    out = layout.empty(a.x, a.steps * a.batch * a.emit, a.x.dtype)
     membrane = layout.empty(a.x, a.keep * a.batch, compute_dtype(a.x))
     sums = a.x.new_zeros(a.steps if a.mean else 0, dtype=membrane.dtype)
     _over_time(Walk(a, affine, visible=True), out, membrane, sums)
@@ -31,12 +31,12 @@ def forward(a: Arguments) -> tuple[Tensor, ...]:
 def _over_time(walk: Walk, out: Tensor, membrane: Tensor, sums: Tensor) -> None:
     a, cut = walk.a, walk.cut
     outs, kept = Blocks(out, cut), Blocks(membrane, cut)
-    scratch = Scratch(3 + walk.spare, outs.at(0, 0), walk.dtype)
+    scratch = Scratch(3 + walk.spare, walk.block(0), walk.dtype)
     for index in range(walk.count):
-        u, o, other, *spare = scratch.like(outs.at(0, index))
+        u, o, other, *spare = scratch.like(walk.block(index))
         state = walk.initial(index)
         for t in range(a.steps):
-            here = outs.at(t, index)
+            here = outs.at(t, index) if a.emit else other
             direct = here if here.dtype == walk.dtype else other
             first = t + a.keep - a.steps
             membranes = kept.at(first, index) if first >= 0 else u
@@ -72,6 +72,10 @@ class Walk:
     def initial(self, index: int) -> list[Tensor]:
         """Where a block stands before the first step; nothing at rest."""
         return [start.at(0, index).to(self.dtype) for start in self._starts]
+
+    def block(self, index: int) -> Tensor:
+        """A block of x, whose shape all have."""
+        return self._given[0].at(0, index)
 
     def inputs(self, t: int, index: int) -> list[Tensor]:
         """x, and the residual if there is one, at a step."""

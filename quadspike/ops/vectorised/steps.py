@@ -86,6 +86,8 @@ def emits(lines: Lines) -> bool:
 class Asked(NamedTuple):
     """Which gradients a step passes on, and what it is given besides the forward's inputs."""
 
+    out: bool
+    """A gradient of the output."""
     later: bool
     """Gradients of u and o from the step after it."""
     membrane: bool
@@ -112,14 +114,15 @@ class Asked(NamedTuple):
 def backward_step(lines: Lines, asked: Asked) -> Program:
     """Gradients of one step.
 
-    Inputs: the forward's, then u after the step, the output's gradient, and as `asked` the
+    Inputs: the forward's, then u after the step, and as `asked` gradients: the output's, the
     membrane's, its mean's, u's and o's from later, x's and the residual's sums so far. Outputs:
     x's gradient, and as asked the residual's, two terms for shift and scale, one a constant
     wanted, and u's and o's for the step before.
     """
     at = _Recorded(lines)
     tape = at.tape
-    after, g_out = tape.input(), tape.input()
+    after = tape.input()
+    g_out: Any = tape.input() if asked.out else 0.0
     g_o = g_out * getattr(at.p, "emitted", 1.0)
     g_u: Any = tape.input() if asked.membrane else 0.0
     if asked.mean:
