@@ -124,7 +124,7 @@ class Layer:
             batch=self.batch,
             keep=0,
             mean=False,
-            emit=True,
+            emit=torch.bfloat16,
             gain_number=float(norm.gain),
             eps=norm.eps,
             sync=False,
@@ -183,7 +183,7 @@ def kernel_calls(kernel: Kernel, layer: Layer) -> tuple[int, list[Callable[[], A
     given = layer.arguments("batch")
     reads, before = int(layer.residual is not None), layer.residual == "before"
     if kernel == "statistics":
-        return 1, [lambda a=a: launch_forward.statistics(a) for a in given]
+        return 1, [lambda a=a: launch_forward.statistics(a.x) for a in given]
     incoming = layer.incoming(given)
     pairs = list(zip(incoming, given, strict=True))
     if kernel == "apply":

@@ -103,11 +103,12 @@ def test_a_network_streams_as_it_runs(device, backend):
         live(frames[0])
 
 
+@pytest.mark.parametrize("norm", ["tdbn", "mpbn"])
 @pytest.mark.parametrize("kind", [QIF, TrainedTernary])
-def test_taps_see_what_they_see_in_the_reference(kind, device, backend):
+def test_taps_see_what_they_see_in_the_reference(kind, norm, device, backend):
     seen, grads = [], []
     x = torch.randn(12, 3, 4, 4, device=device)
-    for soma in twins(3, device, backend, neuron=kind(surrogate="triangle")):
+    for soma in twins(3, device, backend, neuron=kind(surrogate="triangle"), norm=norm):
         given = x.clone().requires_grad_()
         call = Call(3, 4, taps=Taps(tuple(set(KINDS) - {"output"})))
         out = soma(given, call)

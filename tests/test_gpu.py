@@ -7,7 +7,8 @@ import copy
 import pytest
 import torch
 
-from quadspike import create_model, create_neuron
+from quadspike import Soma, create_model, create_neuron
+from quadspike.call import Call
 from quadspike.data.geometry import GEOMETRIES
 from quadspike.data.loader import Batch
 from quadspike.data.split import Split
@@ -15,6 +16,7 @@ from quadspike.deploy import check_fold, fold, stream
 from quadspike.neurons import NEURONS
 from quadspike.randomness import Key, uniform
 from quadspike.surrogates import SURROGATES
+from quadspike.taps import Taps
 from quadspike.training import Recipe
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
@@ -59,6 +61,8 @@ def test_neurons_give_the_cpu_s_spikes_and_gradients(name, surrogate):
 )
 def test_what_changes_with_time_is_seen_by_a_captured_graph(options):
     model = create_model("mlp", in_channels=1, timesteps=3, **options).cuda()
+    draws = any(soma.neuron.surrogate.draws for soma in model.somas().values())
+    assert {layer.backend for layer in model.explain()} == {"reference" if draws else "triton"}
     x, step = torch.randn(16, 1, 8, 8).cuda(), torch.zeros((), dtype=torch.int64).cuda()
 
     def gradients():
@@ -81,6 +85,33 @@ def test_what_changes_with_time_is_seen_by_a_captured_graph(options):
         got = [grad.clone() for grad in captured]
         for ours, theirs in zip(got, gradients(), strict=True):
             torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("options", "taps", "most"),
+    [
+        ({"norm": "bn"}, None, 2),
+        ({"norm": "bn"}, Taps(("mean",)), 2),
+        ({"norm": "mpbn"}, None, 7),  # x, the membrane, and the spikes of all steps but the last
+        ({"neuron": "im-lif", "norm": "bn"}, None, 10),  # x, currents, and mixed ones
+    ],
+    ids=str,
+)
+def test_bytes_a_soma_keeps_for_its_backward(options, taps, most):
+    """For each membrane and step, in bfloat16 at T = 2."""
+    x = torch.randn(32, 64, 32, 32, device="cuda", dtype=torch.bfloat16)
+    x = x.contiguous(memory_format=torch.channels_last).requires_grad_()
+    soma = Soma(64, **{"neuron": "lif", **options}, timesteps=2).cuda()
+    kept = {}
+
+    def pack(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out = soma(x, Call(2, 16, taps=taps))
+    assert out.dtype == torch.bfloat16
+    assert sum(kept.values()) / x.numel() < most + 0.1
 
 
 @pytest.mark.parametrize("residual", ["fire-then-sum", "sum-then-fire"])
@@ -146,6 +177,8 @@ def test_a_training_step_can_be_captured_in_a_cuda_graph():
         {"optimizer": "sgd", "loss": "tet"},
         {"optimizer": "adam", "lr": 1e-3, "loss": "tet"},
         {"aid": "sml", "loss": "im"},
+        {"norm": "mpbn"},
+        {"neuron": "im-lif", "surrogate": "rectangle"},
         {"aid": "shortcuts", "shortcut_form": "cosine"},
         {"aid": "imp", "loss": "lts"},
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -77,10 +78,17 @@ class BatchNorm(nn.Module):
                 f"for; make it with timesteps={steps}, or use a norm whose steps share theirs"
             )
 
-    def affine(self, x: Tensor, repeats: int = 1) -> tuple[Tensor, Tensor]:
-        """Scale and shift `[1 or T, C]` for `x [N, C, ...]`, which stands for `repeats` steps."""
+    def affine(
+        self, x: Tensor, repeats: int = 1, statistics: Callable[[Tensor], ops.Moments] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Scale and shift `[1 or T, C]` for `x [N, C, ...]`, which stands for `repeats` steps.
+
+        `statistics` computes the batch's, if not the reference.
+        """
         if self.training:
-            mean, var = self._batch_statistics(x, repeats)
+            self._check_count(x)
+            moments = (statistics or ops.statistics)(x)
+            mean, var = self._of_batch(moments, repeats)
         else:
             mean, var = self.running_mean, self.running_var
         return self._scale_and_shift(mean, var)
@@ -145,9 +153,7 @@ class BatchNorm(nn.Module):
         scale = self.gain * weight.to(var.dtype) * torch.rsqrt(var + self.eps)
         return torch.atleast_2d(scale), torch.atleast_2d(bias.to(var.dtype) - scale * mean)
 
-    def _batch_statistics(self, x: Tensor, repeats: int) -> tuple[Tensor, Tensor]:
-        self._check_count(x)
-        moments = ops.statistics(x)
+    def _of_batch(self, moments: ops.Moments, repeats: int) -> tuple[Tensor, Tensor]:
         if self._synchronised:
             moments = merge(moments)
         count = moments.n * repeats

@@ -36,7 +36,7 @@ class Operated(NamedTuple):
     """What the operator returns, asked for or empty."""
 
     out: Tensor
-    """`[T*B, C, ...]` in the input's type."""
+    """`[T*B, C, ...]`."""
     membranes: tuple[Tensor, ...]
     """The last, or all, `[B, C, ...]` each in the type of computation."""
     mean: Tensor
@@ -55,9 +55,13 @@ def soma(
     state: State | None = None,
     taps: Taps | None = None,
     keep_state: bool = True,
+    emit: torch.dtype | None = None,
     backend: str,
 ) -> SomaResult:
-    """As `reference.soma`, with a batch normalisation's statistics inside the operator."""
+    """As `reference.soma`, with a batch normalisation's statistics inside the operator.
+
+    The output is of the type `emit`, or x's.
+    """
     start = state.step if state else 0
     looked = taps.without("mean") if taps else None
     keep = steps if looked else int(keep_state)
@@ -73,6 +77,7 @@ def soma(
         before=(state.u, state.o) if state else (None, None),
         keep=keep,
         mean=taps is not None and "mean" in taps.kinds,
+        emit=emit or x.dtype,
         backend=backend,
     )
     seen = {"mean": made.mean} if taps and "mean" in taps.kinds else {}
@@ -102,14 +107,14 @@ def operate(
     before: tuple[Tensor | None, Tensor | None] = (None, None),
     keep: int = 0,
     mean: bool = False,
-    emit: bool = True,
+    emit: torch.dtype | None,
     passing: bool = False,
     backend: str,
 ) -> Operated:
     """Steps of the operator from step `start` on, where u and o were as `before` says.
 
     With `passing` the membrane is the normalised input itself: the neuron only fires by it, and
-    its spikes are emitted plain. `emit=False` returns no output.
+    its spikes are emitted plain. `emit` is the output's type, None for none.
     """
     x = layout.settle(x)
     last = layout.has_channels_last(x)

@@ -58,7 +58,7 @@ def _(*args: Any) -> tuple[Tensor, ...]:
     affine = (2, *cast(Tensor, a.scale).shape) if normed else (0,)
     wide = compute_dtype(a.x)
     return (
-        layout.empty(a.x, a.steps * a.batch * a.emit, a.x.dtype),
+        layout.empty(a.x, a.out_steps * a.batch, a.emit or a.x.dtype),
         layout.empty(a.x, a.keep * a.batch, wide),
         a.x.new_empty(a.steps if a.mean else 0, dtype=wide),
         a.x.new_empty(moments, dtype=wide),
@@ -87,7 +87,7 @@ def gradients(a: Arguments, affine_wanted: bool, wanted: str) -> tuple[Tensor, .
         torch.empty_like(like),
         nothing.new_empty((sum(rows_of(a, wanted)), a.x.shape[1])),
         layout.empty(a.x, state, wide),
-        layout.empty(a.x, state, wide),
+        layout.empty(a.x, state, wide if a.initial_o is None else a.initial_o.dtype),
     )
 
 

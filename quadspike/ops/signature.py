@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 KINDS = "nlcs"
@@ -39,8 +40,8 @@ class Arguments(NamedTuple):
     """Membranes to return: none, the last or all."""
     mean: bool
     """Whether to return the mean membrane of every step."""
-    emit: bool
-    """Whether to return an output; only membranes where not."""
+    emit: torch.dtype | None
+    """The output's type; None for membranes alone."""
     gain_number: float
     eps: float
     sync: bool
@@ -52,6 +53,10 @@ class Arguments(NamedTuple):
     def places(self) -> int:
         """Membranes of one step."""
         return self.batch * self.x[0].numel()
+
+    @property
+    def out_steps(self) -> int:
+        return self.steps if self.emit else 0
 
     @property
     def x_steps(self) -> int:
@@ -87,8 +92,8 @@ SCHEMA = (
     "Tensor x, Tensor? residual, Tensor? scale, Tensor? shift, Tensor? gain, "
     "Tensor? running_mean, Tensor? running_var, Tensor? initial_u, Tensor? initial_o, "
     "Tensor[] constants, float[] numbers, str kinds, str equation, str mode, str place, "
-    "SymInt steps, SymInt batch, SymInt keep, bool mean, bool emit, float gain_number, float eps, bool sync, "
-    "bool detach_reset, str backend"
+    "SymInt steps, SymInt batch, SymInt keep, bool mean, ScalarType? emit, float gain_number, "
+    "float eps, bool sync, bool detach_reset, str backend"
 )
 
 

@@ -125,7 +125,7 @@ def backward_kernel(
         begin, offsets, inside = tile_of(block, column, rows, channels, space, ROWS, COLUMNS, LAST)
         if STATE:
             u = tl.load(initial_u + begin + offsets, mask=inside, other=0.0)
-            o = tl.load(initial_o + begin + offsets, mask=inside, other=0.0)
+            o = tl.load(initial_o + begin + offsets, mask=inside, other=0.0).to(tl.float32)
         else:
             u = tl.zeros([ROWS, COLUMNS], tl.float32)
             o = tl.zeros([ROWS, COLUMNS], tl.float32)
@@ -253,7 +253,7 @@ def backward_kernel(
                 )
             if STATE:
                 tl.store(u_gradient + here, g_u, mask=inside)
-                tl.store(o_gradient + here, g_o, mask=inside)
+                tl.store(o_gradient + here, g_o.to(o_gradient.dtype.element_ty), mask=inside)
     if SUM:
         target = partials + program // columns * SLOTS * channels + channel
         for slot in tl.static_range(SLOTS):

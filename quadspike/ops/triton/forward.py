@@ -181,7 +181,7 @@ def apply_kernel(
     affine = hold(affine, AFFINE_KINDS, channel, exists)
     if STATE:
         u = tl.load(initial_u + begin + offsets, mask=inside, other=0.0)
-        o = tl.load(initial_o + begin + offsets, mask=inside, other=0.0)
+        o = tl.load(initial_o + begin + offsets, mask=inside, other=0.0).to(tl.float32)
     else:
         u = tl.zeros([ROWS, COLUMNS], tl.float32)
         o = tl.zeros([ROWS, COLUMNS], tl.float32)

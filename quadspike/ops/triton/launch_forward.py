@@ -24,7 +24,7 @@ def forward(a: Arguments) -> tuple[Tensor, ...]:
 
 def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Output, membranes kept and mean membranes, from scale and shift."""
-    out = layout.empty(a.x, a.steps * a.batch * a.emit, a.x.dtype)
+    out = layout.empty(a.x, a.out_steps * a.batch, a.emit or a.x.dtype)
     membrane = layout.empty(a.x, a.keep * a.batch, torch.float32)
     shape = Shape.of(a.x, a.batch)
     chunk = tiles.chunk_of(a.steps, whole=False)
@@ -55,7 +55,7 @@ def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         STATE=a.initial_u is not None,
         KEEP=a.keep,
         MEAN=a.mean,
-        EMIT=a.emit,
+        EMIT=a.emit is not None,
         ROWS=cut.tile.rows,
         COLUMNS=cut.tile.columns,
         LAST=shape.last,
@@ -71,7 +71,7 @@ def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
         return a.x.new_empty(0, dtype=torch.float32), a.x.new_empty(0, dtype=torch.float32)
     assert a.scale is not None
     channels = a.x.shape[1]
-    partials = statistics(a) if a.mode == "batch" else None
+    partials = statistics(a.x) if a.mode == "batch" else None
     if partials is not None and a.sync:
         partials = _of_all_workers(partials)
     moments = a.x.new_empty((4, channels), dtype=torch.float32)
@@ -100,13 +100,13 @@ def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
     return moments, affine
 
 
-def statistics(a: Arguments) -> Tensor:
+def statistics(x: Tensor) -> Tensor:
     """Number, mean and squared deviations of every program's share, `[programs, 3, C]`."""
-    shape = Shape.of(a.x, a.x.shape[0])  # time is only more samples here
-    cut = shape.cut("statistics", a.x, 1, persistent=True)
-    partials = a.x.new_empty((cut.programs, 3, shape.channels), dtype=torch.float32)
+    shape = Shape.of(x, x.shape[0])  # time is only more samples here
+    cut = shape.cut("statistics", x, 1, persistent=True)
+    partials = x.new_empty((cut.programs, 3, shape.channels), dtype=torch.float32)
     statistics_kernel[(cut.programs * cut.columns,)](
-        a.x,
+        x,
         partials,
         *shape[:3],
         cut.blocks,
@@ -121,12 +121,17 @@ def statistics(a: Arguments) -> Tensor:
     return partials
 
 
-def _of_all_workers(partials: Tensor) -> Tensor:
-    """One share a worker, `[workers, 3, C]`, from this worker's many (Chan's rule)."""
+def merged(partials: Tensor) -> Tensor:
+    """Number, mean and squared deviations `[3, C]` of all shares together (Chan's rule)."""
     n, means, m2 = partials.unbind(1)
     total = n.sum(0)
     mean = means[0] + (n * (means - means[0])).sum(0) / total
-    mine = torch.stack([total, mean, (m2 + n * (means - mean) ** 2).sum(0)])
+    return torch.stack([total, mean, (m2 + n * (means - mean) ** 2).sum(0)])
+
+
+def _of_all_workers(partials: Tensor) -> Tensor:
+    """One share a worker, `[workers, 3, C]`, from this worker's many."""
+    mine = merged(partials)
     everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
     dist.all_gather(everyone, mine)
     return torch.stack(everyone)

@@ -21,7 +21,7 @@ def forward(a: Arguments) -> tuple[Tensor, ...]:
     """Output, membranes kept, their means, moments `[4, C]`, scale and shift `[2, 1 or T, C]`."""
     keep_pages()
     moments, affine = normalise(a)
-    out = layout.empty(a.x, a.steps * a.batch * a.emit, a.x.dtype)
+    out = layout.empty(a.x, a.out_steps * a.batch, a.emit or a.x.dtype)
     membrane = layout.empty(a.x, a.keep * a.batch, compute_dtype(a.x))
     sums = a.x.new_zeros(a.steps if a.mean else 0, dtype=membrane.dtype)
     _over_time(Walk(a, affine, visible=True), out, membrane, sums)

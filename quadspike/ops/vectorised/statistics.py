@@ -25,7 +25,7 @@ def normalise(a: Arguments) -> tuple[Tensor, Tensor]:
     if a.mode not in ("batch", "running"):
         return a.x.new_empty(0, dtype=dtype), a.x.new_empty(0, dtype=dtype)
     if a.mode == "batch":
-        n, mean, m2 = _moments(a.x)
+        n, mean, m2 = moments(a.x)
         if a.sync:
             n, mean, m2 = _of_all_workers(n, mean, m2)
         var, count = m2 / n, n * (a.steps // a.x_steps)
@@ -37,8 +37,8 @@ def normalise(a: Arguments) -> tuple[Tensor, Tensor]:
     rstd = torch.rsqrt(var + a.eps)
     scale = factor(a, rstd) * cast(Tensor, a.scale)
     shift = cast(Tensor, a.shift) - scale * mean
-    moments = torch.stack([mean, unbiased, rstd, one_over_n])
-    return moments.to(dtype), torch.stack([scale, shift]).to(dtype)
+    made = torch.stack([mean, unbiased, rstd, one_over_n])
+    return made.to(dtype), torch.stack([scale, shift]).to(dtype)
 
 
 def factor(a: Arguments, rstd: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ def factor(a: Arguments, rstd: Tensor) -> Tensor:
     return rstd * a.gain_number if a.gain is None else rstd * a.gain
 
 
-def _moments(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def moments(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Number, mean and squared deviations of every channel, in float64.
 
     Each row of a block is taken as channels of its own; Chan's rule merges rows and blocks.
