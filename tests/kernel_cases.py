@@ -27,6 +27,9 @@ def fused(kinds: dict[str, Any]) -> list[str]:
     return [name for name, kind in kinds.items() if not kind.only_reference]
 
 
+STREAMED = [name for name, kind in NEURONS.items() if not kind.cannot_stream]
+"""Neurons that run alone, without being told how many steps there will be."""
+
 AXES: dict[str, list[Any]] = {
     "steps": [1, 2, 4, 10, 16],
     "surrogate": fused(SURROGATES),

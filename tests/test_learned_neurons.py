@@ -7,16 +7,15 @@ import torch
 
 from quadspike.deploy import stream
 from quadspike.models import create_model, load_model, save_model
-from quadspike.neurons import NEURONS
 from quadspike.training.recipe import Recipe
 from quadspike.training.schedule import make_optimizer
 from tests.conftest import calibrate
-from tests.kernel_cases import fused
+from tests.kernel_cases import STREAMED
 
 RECIPE = Recipe("mine", dataset="digits", model="cnn", epochs=1, lr=0.1, weight_decay=0.5)
 
 
-@pytest.fixture(params=fused(NEURONS))
+@pytest.fixture(params=STREAMED)
 def model(request):
     return create_model("cnn", neuron=request.param, in_channels=1, timesteps=3, seed=1)
 

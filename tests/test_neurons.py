@@ -13,7 +13,7 @@ from torch import nn
 from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, Soma, create_neuron
 from quadspike.neurons import NEURONS
 from quadspike.surrogates import ArcTan, Rectangle, Window
-from tests.kernel_cases import fused
+from tests.kernel_cases import STREAMED
 
 
 @pytest.mark.parametrize("name", NEURONS)
@@ -129,7 +129,7 @@ def test_complex_roots_run_through_sum_and_product():
 
 @given(
     st.lists(st.integers(1, 4), min_size=1, max_size=5),
-    st.sampled_from(fused(NEURONS)),
+    st.sampled_from(STREAMED),
     st.integers(0, 2**31),
 )
 @settings(max_examples=100, deadline=None)
@@ -202,7 +202,7 @@ def test_config_makes_the_same_neuron_again():
         QIF.from_resting(0.25, 0.1, 5.0, u_th=0.6),
         QIF(a=torch.tensor([0.1, 0.25])),
         LIF(beta=nn.Parameter(torch.tensor(0.5))),
-        *map(create_neuron, fused(NEURONS)),
+        *map(create_neuron, STREAMED),
         fitted("glif", 2, 4),
     ]
     x = torch.randn(4, 3, 2)
