@@ -22,6 +22,7 @@ OPEN = frozenset(
         "seed",
         "window",
         "tet_phi",
+        "decay_all",
         "sync_norm",
         "split",
         "accumulate",

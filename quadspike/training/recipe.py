@@ -77,7 +77,8 @@ class Recipe:
         optimizer: sgd (with momentum) or adam (weight decay as L2).
         lr: The highest learning rate; from there a cosine to zero.
         momentum: Of sgd.
-        weight_decay: On weights; none on normalisation, biases and neurons.
+        weight_decay: On the weights of synapses; none on normalisation, biases and neurons.
+        decay_all: Weight decay on those too.
         warmup_epochs: Epochs in which the learning rate rises to its highest.
         clip: Largest norm of the gradient, if any.
         precision: fp32, bf16 (autocast) or fp64.
@@ -125,6 +126,7 @@ class Recipe:
     lr: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 1e-4
+    decay_all: bool = False
     warmup_epochs: float = 0.0
     clip: float | None = None
     precision: Precision = "fp32"
@@ -306,6 +308,7 @@ _FLAGS = (
     "sync_norm",
     "shortcut_neuron",
     "identity_norm",
+    "decay_all",
     "autoaugment",
     "deterministic",
 )
