@@ -71,7 +71,7 @@ def _check_run(folder: RunFolder, recipe: Recipe, found: dict[str, Any]) -> None
     """Refuse a folder that is not finished, or whose files do not belong together."""
     if found["summary"]["status"] != "finished":
         raise QuadspikeError("the run was stopped before its end; go on with --resume")
-    if found["recipe"] != recipe.as_dict():
+    if Recipe.from_dict(found["recipe"]) != recipe:
         raise QuadspikeError(f"{RECIPE} and {RECORD} have different recipes")
     lines = folder.metrics.read_text(encoding="utf-8").splitlines()
     if [json.loads(line) for line in lines] != found["metrics"]:
