@@ -22,7 +22,6 @@ OPEN = frozenset(
         "seed",
         "window",
         "tet_phi",
-        "decay_all",
         "sync_norm",
         "split",
         "accumulate",

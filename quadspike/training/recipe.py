@@ -58,6 +58,7 @@ class Recipe:
         norm: tdbn, bn, tebn or mpbn.
         eta: tdBN's factor on the threshold; 1, and 1/sqrt(2) where branches meet, without it.
         initial_gain: What the weights of every normalisation start from.
+        fixed_norm: Leave its weights and biases as they start.
         sync_norm: Share the statistics of a batch among all workers.
         residual: fire-then-sum or sum-then-fire, for the ResNets.
         shortcut_neuron: Neurons on the projection shortcuts of a ResNet.
@@ -106,6 +107,7 @@ class Recipe:
     norm: str = "tdbn"
     eta: float | None = None
     initial_gain: float = 1.0
+    fixed_norm: bool = False
     sync_norm: bool = True
     residual: str = "fire-then-sum"
     shortcut_neuron: bool = True
@@ -305,6 +307,7 @@ _OPTIONAL = ("surrogate", "aid", "split", "clip")
 _POSITIVE = ("lr", "clip", "window_scale")
 _FLAGS = (
     "detach_reset",
+    "fixed_norm",
     "sync_norm",
     "shortcut_neuron",
     "identity_norm",
