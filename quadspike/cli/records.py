@@ -100,7 +100,7 @@ def _add_sweep(
                 print(_written(store, "runs", name, files))
             except QuadspikeError as error:
                 refused = True
-                print(f"{state.name} is refused: {error}")
+                print(error)
     if refused:
         raise SystemExit(1)
 

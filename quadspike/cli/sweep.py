@@ -107,7 +107,7 @@ def sweep(arguments: list[str]) -> None:
     finally:
         board.close()
     print(f"\n{found.table}")
-    said = f"table.md and curves.png are in {out}"
+    said = f"everything is in {out}"
     if found.exit_code == OUT_OF_TIME:
         said = f"stopped because {describe(found.exit_code)}: the same command goes on; {said}"
     console.print(said, highlight=False, markup=False, soft_wrap=True)
@@ -123,6 +123,7 @@ def _dry_run(
     out: Path,
 ) -> None:
     chosen, folder = settings(asked.recipe, over, also), SweepFolder(out)
+    folder.check(asked.recipe, resume=True)
     place = only_place("sweep", asked.options.device)
     jobs = plan(chosen, check_count("seeds", asked.options.seeds), folder)
     left = Counter(job.setting.name for job in jobs if job.outcome() is None)
