@@ -45,7 +45,7 @@ def _layer_row(layer: Found) -> list[str]:
     return [
         layer["layer"].removesuffix(".soma"),
         *(_share(layer[name]) for name in ("rate", "temporal_correlation")),
-        _share((layer["gain"] or {}).get("rms")),
+        _share((layer.get("gain") or {}).get("rms")),
         *(_share(layer[name]) for name in ("mean", "std")),
         *(_share(value) for value in (layer["inside_window"], regions.get("red"))),
         *(_share(value) for value in (regions.get("blue"), layer["after_red"])),
