@@ -43,7 +43,7 @@ def compare(
 
     Runs lie in OUT/METHOD/seed-N, the table (Markdown, CSV, LaTeX), the record and a picture in
     OUT. The same command again goes on where it was stopped. A method that fails is noted with
-    its reason; to try it again delete OUT/METHOD/seed-N.json.
+    its reason (exit code 1); to try it again delete OUT/METHOD/seed-N.json.
 
     Args:
         recipe: What all methods have in common (see `quadspike recipes`).
@@ -99,8 +99,8 @@ def compare(
         markup=False,
         soft_wrap=True,
     )
-    if found.exit_code:
-        raise SystemExit(found.exit_code)
+    if code := found.exit_code or int(any(row.failures for row in found.rows)):
+        raise SystemExit(code)
 
 
 def _list() -> Table:
