@@ -27,8 +27,8 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.record import sha256, source_fingerprint
 
 SECONDS = (
-    "every training step, every evaluation and saving, compilation included; not "
-    "start-up (imports, data from disk, building the network) nor the measurements at the end"
+    "everything from the call of train on: data from disk, building the network, compilation, "
+    "every step, evaluation and saving; not the imports before it nor the measurements at the end"
 )
 
 
