@@ -29,9 +29,10 @@ _GOLDEN, _MIX0, _MIX1 = (word - 2**64 for word in (GOLDEN, MIX0, MIX1))  # as in
 class Draws(NamedTuple):
     """What the draws of one call of a layer depend on.
 
-    >>> whole = Draws.of(Key(seed=1, step=7), "a", samples=2, like=torch.zeros(4, 3))
-    >>> part = Draws.of(Key(1, 7, first=2), "a", samples=2, like=torch.zeros(2, 3))
-    >>> bool((part.word((2, 3), 0) == whole.word((4, 3), 0)[2:]).all())
+    >>> x = torch.zeros(4, 3)
+    >>> whole = Draws.of(Key(seed=1, step=7), "a", samples=2, like=x)
+    >>> part = Draws.of(Key(1, 7, first=2), "a", samples=2, like=x[2:])
+    >>> bool((part.word(x[2:], number=0) == whole.word(x, number=0)[2:]).all())
     True
     """
 
@@ -52,11 +53,11 @@ class Draws(NamedTuple):
         """Those of a time step."""
         return self._replace(counter=self.counter + step * words_of(self.samples) * PLACES)
 
-    def word(self, shape: tuple[int, ...], number: int) -> Tensor:
-        """64 random bits for every place, as int64."""
+    def word(self, like: Tensor, number: int) -> Tensor:
+        """64 random bits for every place, as int64, in the memory layout of `like`."""
         begin = self.counter + number * PLACES
-        end = begin + math.prod(shape)
-        place = torch.arange(begin, end, device=self.start.device).view(shape)
+        place = torch.arange(begin, begin + like.numel(), device=like.device).view(like.shape)
+        place = torch.empty_like(like, dtype=torch.int64).copy_(place)
         return mixed(place * _GOLDEN + mixed(self.start))
 
 

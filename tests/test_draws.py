@@ -10,7 +10,8 @@ from quadspike.randomness import Key
 
 
 def drawn(key, name="a", shape=(7, 3, 5), samples=5, step=0, number=0):
-    return Draws.of(key, name, samples, torch.empty(shape)).at(step).word(shape, number)
+    x = torch.empty(shape)
+    return Draws.of(key, name, samples, x).at(step).word(x, number)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,14 @@ def test_a_sample_s_draws_follow_its_place_in_the_whole_batch():
         for first, count in ((0, 2), (2, 1), (3, 4)):
             part = drawn(Key(1, 2, first), "a", (count, 3, 5), 5, step, number)
             assert torch.equal(part, whole[first : first + count])
+
+
+def test_a_place_is_the_same_however_memory_lies():
+    x = torch.empty(2, 3, 4, 5)
+    other = x.contiguous(memory_format=torch.channels_last)
+    draws = Draws.of(Key(1, 2), "a", 1, x)
+    assert torch.equal(draws.word(other, 0), draws.word(x, 0))
+    assert draws.word(other, 0).stride() == other.stride()
 
 
 def test_nothing_is_drawn_twice():
@@ -65,8 +74,9 @@ def test_every_bit_is_a_coin_and_neighbours_do_not_agree(axis):
 
 
 def test_shares_fill_the_open_interval_evenly_and_do_not_know_each_other():
-    draws = Draws.of(Key(1, 2), "a", 6, torch.empty(200_000))
-    words = [draws.word((200_000,), number) for number in range(words_of(6))]
+    x = torch.empty(200_000)
+    draws = Draws.of(Key(1, 2), "a", 6, x)
+    words = [draws.word(x, number) for number in range(words_of(6))]
     shares = torch.stack([share(word, k, torch.float32) for word in words for k in range(EACH)])
     assert shares.min() > 0
     assert shares.max() < 1

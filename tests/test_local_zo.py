@@ -49,7 +49,7 @@ def test_one_backward_by_hand():
     v = torch.randn(4, 3, dtype=torch.float64)
     draws = Draws.of(Key(5, 6), "a", 4, v)
     got = surrogate.slope(v, surrogate.constants(LIF()), draws)
-    words = [draws.word((4, 3), number) for number in (0, 1)]
+    words = [draws.word(v, number) for number in (0, 1)]
     fields = [words[0], words[0] >> 21, words[0] >> 42, words[1]]
     beyond = [(field % 2**21 + 0.5) / 2**21 for field in fields]
     z = [-torch.special.ndtri(chance.double() / 2) for chance in beyond]

@@ -69,7 +69,7 @@ class Surrogate:
         total = torch.zeros_like(v)
         for k in range(draws.samples):
             if k % EACH == 0:
-                word = draws.word(tuple(v.shape), k // EACH)
+                word = draws.word(v, k // EACH)
             one = s._replace(share=share(word, k % EACH, v.dtype))
             total = total + self.derivative(v, one)
         return total / draws.samples
