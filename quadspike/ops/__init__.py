@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from quadspike.draws import Draws
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.ops import equations, fused, reference
 from quadspike.ops.fused import Normalisation
@@ -23,7 +24,7 @@ from quadspike.ops.reference import (
     statistics,
 )
 from quadspike.ops.vectorised import steps as recorded
-from quadspike.randomness import Key
+from quadspike.randomness import Key, fresh_key
 from quadspike.state import State
 from quadspike.taps import Taps
 
@@ -132,7 +133,10 @@ def soma(
     key: Key | None = None,
     label: str = "",
 ) -> SomaResult:
-    """Norm, residual and neuron over time, by whoever `choose` names; see `reference.soma`."""
+    """Norm, residual and neuron over time, by whoever `choose` names; see `reference.soma`.
+
+    What a surrogate draws is a function of `key` and `label`.
+    """
     choice = choose(backend, neuron, x.device, x.dtype, norm)
     given: dict[str, Any] = {
         "steps": steps,
@@ -142,7 +146,15 @@ def soma(
         "place": place,
         "state": state,
         "taps": taps,
+        "draws": _draws(x, neuron, batch, key, label),
     }
     if choice.backend == "reference":
-        return reference.soma(x, neuron, key=key, label=label, **given)
+        return reference.soma(x, neuron, **given)
     return fused.soma(x, neuron, keep_state=keep_state, backend=choice.backend, **given)
+
+
+def _draws(x: Tensor, neuron: Any, batch: int, key: Key | None, label: str) -> Draws | None:
+    """What the surrogate draws from, where it draws and gradients may be asked for."""
+    if not (neuron.surrogate.draws and torch.is_grad_enabled()):
+        return None
+    return Draws.of(key or fresh_key(), label, neuron.surrogate.draws, x[:batch])

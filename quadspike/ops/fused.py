@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from quadspike.draws import Draws
 from quadspike.ops import equations, layout
 from quadspike.ops.constants import at_step, rows
 from quadspike.ops.look import look
@@ -43,6 +44,7 @@ def soma(
     place: ResidualPlace = "before",
     state: State | None = None,
     taps: Taps | None = None,
+    draws: Draws | None = None,
     keep_state: bool = True,
     backend: str,
 ) -> SomaResult:
@@ -50,7 +52,8 @@ def soma(
     if x.ndim == 1:  # no channel axis: one channel
         lone = None if state is None else State(state.u[:, None], state.o[:, None], state.step)
         options: dict[str, Any] = {"taps": taps, "keep_state": keep_state, "backend": backend}
-        wide = soma(x[:, None], neuron, steps=steps, batch=batch, state=lone, **options)
+        options |= {"state": lone, "draws": draws}
+        wide = soma(x[:, None], neuron, steps=steps, batch=batch, **options)
         return _without_channels(wide)
     x = layout.settle(x)
     last = layout.has_channels_last(x)
@@ -70,6 +73,7 @@ def soma(
         running_var=terms.running[1] if terms and terms.running else None,
         initial_u=None if state is None else layout.settle(state.u, last),
         initial_o=None if state is None else layout.settle(state.o, last),
+        start=draws.start if draws else None,
         constants=tensors,
         numbers=numbers,
         kinds=kinds,
@@ -81,6 +85,8 @@ def soma(
         keep=keep,
         gain_number=1.0 if isinstance(gain, Tensor) else float(gain),
         eps=terms.eps if terms else 0.0,
+        counter=draws.at(start).counter if draws else 0,
+        samples=draws.samples if draws else 0,
         sync=terms.sync if terms else False,
         detach_reset=neuron.detach_reset,
         backend=backend,
@@ -93,8 +99,8 @@ def soma(
     membranes = membrane.unflatten(0, (keep, batch)).unbind(0)
     first = start + steps - keep
     spikes = [
-        spike(neuron, u, at_step(p, first + t, u), at_step(s, first + t, u))
-        for t, u in enumerate(membranes)
+        spike(neuron, u, at_step(p, t, u), at_step(s, t, u), draws.at(t) if draws else None)
+        for t, u in enumerate(membranes, first)
     ]
     seen = look(neuron, membranes, spikes, start, taps) if taps else {}
     return SomaResult(out, State(membranes[-1], spikes[-1], start + steps), seen)

@@ -24,6 +24,8 @@ class Arguments(NamedTuple):
     running_var: Tensor | None
     initial_u: Tensor | None
     initial_o: Tensor | None
+    start: Tensor | None
+    """Of the surrogate's draws, as `Draws` has it; None where nothing is drawn."""
     constants: list[Tensor]
     """The neuron's, then the surrogate's, that are tensors."""
     numbers: list[float]
@@ -39,6 +41,9 @@ class Arguments(NamedTuple):
     """Membranes to return: none, the last or all."""
     gain_number: float
     eps: float
+    counter: int
+    """Of the first step's draws."""
+    samples: int
     sync: bool
     detach_reset: bool
     backend: str
@@ -77,9 +82,9 @@ class Arguments(NamedTuple):
 SCHEMA = (
     "Tensor x, Tensor? residual, Tensor? scale, Tensor? shift, Tensor? gain, "
     "Tensor? running_mean, Tensor? running_var, Tensor? initial_u, Tensor? initial_o, "
-    "Tensor[] constants, float[] numbers, str kinds, str equation, str mode, str place, "
-    "SymInt steps, SymInt batch, SymInt keep, float gain_number, float eps, bool sync, "
-    "bool detach_reset, str backend"
+    "Tensor? start, Tensor[] constants, float[] numbers, str kinds, str equation, str mode, "
+    "str place, SymInt steps, SymInt batch, SymInt keep, float gain_number, float eps, "
+    "SymInt counter, SymInt samples, bool sync, bool detach_reset, str backend"
 )
 
 

@@ -27,6 +27,7 @@ from quadspike.ops.triton.common import (
     steps_of,
     tile_of,
 )
+from quadspike.ops.triton.draws import first_word, places_of, slope_of
 
 
 @triton.jit
@@ -51,6 +52,8 @@ def backward_kernel(
     s,
     initial_u,
     initial_o,
+    stream,
+    counter,
     x_gradient,
     residual_gradient,
     u_gradient,
@@ -61,6 +64,7 @@ def backward_kernel(
     rows,
     channels,
     space,
+    places,
     blocks,
     columns,
     programs,
@@ -73,6 +77,7 @@ def backward_kernel(
     P_KINDS: tl.constexpr,
     P_SLOTS: tl.constexpr,
     S_KINDS: tl.constexpr,
+    SAMPLES: tl.constexpr,
     SLOTS: tl.constexpr,
     THRESHOLD: tl.constexpr,
     EMITTED: tl.constexpr,
@@ -90,7 +95,8 @@ def backward_kernel(
 ):
     """Sums of gradients per channel (`SUM`), gradients of the inputs (`WRITE`), or both.
 
-    A slot is one sum per channel. `AFFINE_SLOTS` and `P_SLOTS` give the first slot of each
+    `stream` and `counter` are those of `SAMPLES` draws, `places` how many a channel has in a
+    sample. A slot is one sum per channel. `AFFINE_SLOTS` and `P_SLOTS` give the first slot of each
     constant, -1 for one whose gradient nobody wants; a constant per step takes `STEPS` slots,
     and then `CHUNK` must be `STEPS`.
     """
@@ -112,6 +118,7 @@ def backward_kernel(
     if COEFFICIENTS:
         slope = tl.load(coefficients + channel, mask=exists, other=0.0)
         constant = tl.load(coefficients + channels + channel, mask=exists, other=0.0)
+    word = first_word(stream, counter, SAMPLES)
     totals = ()
     for slot in tl.static_range(SLOTS):
         totals = totals + (tl.zeros([ROWS, COLUMNS], tl.float32),)
@@ -146,6 +153,7 @@ def backward_kernel(
                     u = equation.advance(u, o, current, now)
                     o = equation.fire(u, now).to(tl.float32)
             tl.debug_barrier()
+        place = places_of(begin, offsets, block, channel, channels, places, SAMPLES, ROWS, LAST)
         g_u = tl.zeros([ROWS, COLUMNS], tl.float32)
         g_o = tl.zeros([ROWS, COLUMNS], tl.float32)
         x_sum = tl.zeros([ROWS, COLUMNS], tl.float32)
@@ -184,7 +192,9 @@ def backward_kernel(
                 g_spike = g_out
                 if EMITTED >= 0:
                     g_spike = g_out * now[EMITTED]
-                g_v = (g_o + g_spike) * equation.derivative(equation.excess(us[k + 1], now), soft)
+                g_v = (g_o + g_spike) * slope_of(
+                    equation.excess(us[k + 1], now), soft, word, t, place, equation, SAMPLES
+                )
                 g_u += g_v * excess_in[0]
                 if KEEP == STEPS:
                     g_u += tl.load(membrane_gradient + target, mask=inside, other=0.0)
