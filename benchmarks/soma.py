@@ -2,6 +2,7 @@
 
     python benchmarks/soma.py                          # every shape, T = 2 and 4
     python benchmarks/soma.py --residual before --out soma.json
+    python benchmarks/soma.py --surrogate local-zo     # what its draws cost
     python benchmarks/soma.py --sweep sums input       # which tiles are best, kernel by kernel
 
 Bytes are those of the two-pass algorithm, whatever the caches save: a training forward reads x
@@ -9,7 +10,7 @@ twice and writes once; a backward reads x and the output's gradient twice and wr
 forward at inference reads and writes once; each read of a residual and each write of its gradient
 counts one more. "of copy" is the share of the rate of a plain copy measured in the same run.
 Calls are captured in one CUDA graph and walk over more memory than the caches hold. bfloat16,
-channels last, QIF with its window.
+channels last, QIF with its window or another surrogate.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from quadspike.norms import TDBatchNorm
 from quadspike.ops import equations, registration
 from quadspike.ops.signature import Arguments, Gradients, Incoming
 from quadspike.ops.triton import launch_backward, launch_forward, tiles
+from quadspike.surrogates import SURROGATES
 
 LAYERS = ((64, 32), (128, 32), (256, 16), (512, 8))
 """Channels and side of ResNet-19's activations on 32 x 32 images."""
@@ -86,6 +88,7 @@ class Layer:
     steps: int
     batch: int
     residual: str | None
+    surrogate: str = "window"
 
     @property
     def name(self) -> str:
@@ -102,8 +105,9 @@ class Layer:
 
     def arguments(self, mode: str) -> list[Arguments]:
         """A call's arguments for every set of tensors."""
-        neuron, norm = QIF(), TDBatchNorm(self.channels).cuda()
+        neuron, norm = QIF(surrogate=self.surrogate), TDBatchNorm(self.channels).cuda()
         p, s = neuron.constants(), neuron.surrogate.constants(neuron)
+        samples = neuron.surrogate.draws
         common = Arguments(
             x=torch.empty(0),
             residual=None,
@@ -114,6 +118,7 @@ class Layer:
             running_var=norm.running_var if mode == "running" else None,
             initial_u=None,
             initial_o=None,
+            start=norm.weight.new_zeros((), dtype=torch.int64) if samples else None,
             constants=[],
             numbers=[float(value) for value in (*p, *s)],
             kinds="n" * len(p) + "|" + "n" * len(s),
@@ -127,6 +132,8 @@ class Layer:
             emit=torch.bfloat16,
             gain_number=float(norm.gain),
             eps=norm.eps,
+            counter=0,
+            samples=samples,
             sync=False,
             detach_reset=False,
             backend="triton",
@@ -261,6 +268,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=128, help="images in a batch")
     parser.add_argument("--steps", type=int, nargs="+", default=[2, 4], help="numbers of steps")
     parser.add_argument("--residual", choices=("before", "after"), help="where a residual joins")
+    parser.add_argument("--surrogate", default="window", choices=SURROGATES, help="of the QIF")
     parser.add_argument(
         "--sweep",
         nargs="+",
@@ -275,7 +283,7 @@ def main() -> None:
     print(f"{torch.cuda.get_device_name()}: a copy moves {copy / 1e12:.2f} TB/s")
     timings: list[Timing] = []
     for steps, (channels, side) in itertools.product(options.steps, LAYERS):
-        layer = Layer(channels, side, steps, options.batch, options.residual)
+        layer = Layer(channels, side, steps, options.batch, options.residual, options.surrogate)
         if not options.sweep:
             taken = measure(layer, copy)
             timings += taken
@@ -287,7 +295,8 @@ def main() -> None:
             for timing in taken[: options.best]:
                 show(timing)
     if options.out:
-        write(options.out, timings, copy, {"batch": options.batch, "residual": options.residual})
+        given = {name: getattr(options, name) for name in ("batch", "residual", "surrogate")}
+        write(options.out, timings, copy, given)
 
 
 if __name__ == "__main__":

@@ -136,6 +136,12 @@ def _fused(parts: Parts) -> str:
                 f"{asked} runs on the reference only, not on backend={parts.backend!r}: "
                 f"{kind.only_reference}; use backend='auto'"
             )
+    surrogate = SURROGATES.get(parts.surrogate or "")
+    if parts.backend == "vectorised" and surrogate is not None and surrogate.not_vectorised:
+        return (
+            f"surrogate={parts.surrogate!r} does not run on backend='vectorised': "
+            f"{surrogate.not_vectorised}; use backend='auto'"
+        )
     return ""
 
 

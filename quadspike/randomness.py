@@ -2,7 +2,7 @@
 
 Philox4x32-10 written in tensor arithmetic: the same bits on every device, inside a graph
 or out, with no generator state to lose. Inside a network a draw is a function of
-(seed, step, layer): `uniform`, `of_batch`, `bits`; for data, of (seed, epoch, sample, purpose):
+(seed, step, layer): `uniform`, `of_batch`; for data, of (seed, epoch, sample, purpose):
 `per_sample`.
 """
 
@@ -20,9 +20,6 @@ from quadspike.errors import QuadspikeError
 _M0, _M1 = 0xD2511F53, 0xCD9E8D57
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
 _MASK = 0xFFFFFFFF
-_GOLDEN, _MIX0, _MIX1 = (  # SplitMix64's constants, as int64 holds them
-    word - 2**64 for word in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-)
 
 
 class Key(NamedTuple):
@@ -107,29 +104,9 @@ def _from(
     size, before = math.prod(shape), begin % 4
     block = torch.arange(begin // 4, (begin + size + 3) // 4, device=device)
     step, seed = _words(key.step, device), _words(key.seed, device)
-    name_word = _scalar(purpose(name), device)
+    name_word = scalar(purpose(name), device)
     words = philox((block, *step, name_word), seed)
     return _unit(words).flatten()[before : before + size].view(shape)
-
-
-def bits(shape: tuple[int, ...], key: Key, name: str, device: torch.device | str = "cpu") -> Tensor:
-    """64 random bits for every place of samples `[B, ...]`, as int64; otherwise as `of_batch`.
-
-    SplitMix64 over the places: a few times less work than Philox, for draws in large numbers.
-    """
-    start = _scalar(key.seed, device)
-    for word in (key.step, purpose(name)):
-        start = mixed(start + _GOLDEN) + _scalar(word, device)
-    begin = key.first * math.prod(shape[1:])
-    place = torch.arange(begin, begin + math.prod(shape), device=device).view(shape)
-    return mixed(place * _GOLDEN + mixed(start))
-
-
-def mixed(x: Tensor) -> Tensor:
-    """SplitMix64's scrambling of 64 bits."""
-    x = (x ^ (x >> 30) & (2**34 - 1)) * _MIX0
-    x = (x ^ (x >> 27) & (2**37 - 1)) * _MIX1
-    return x ^ (x >> 31) & (2**33 - 1)
 
 
 def per_sample(
@@ -146,8 +123,8 @@ def per_sample(
     """
     device = samples.device
     block = torch.arange((count + 3) // 4, device=device)
-    name_word = _scalar(purpose(name), device)
-    counter = (samples.long()[:, None], block[None, :], _scalar(epoch, device), name_word)
+    name_word = scalar(purpose(name), device)
+    counter = (samples.long()[:, None], block[None, :], scalar(epoch, device), name_word)
     words = philox(counter, _words(seed, device))
     return _unit(words).flatten(1)[:, :count]
 
@@ -166,11 +143,12 @@ def permutation(
 
 def _words(value: int | Tensor, device: torch.device | str) -> tuple[Tensor, Tensor]:
     """The low and high 32 bits of a number."""
-    whole = _scalar(value, device)
+    whole = scalar(value, device)
     return whole & _MASK, (whole >> 32) & _MASK
 
 
-def _scalar(value: int | Tensor, device: torch.device | str) -> Tensor:
+def scalar(value: int | Tensor, device: torch.device | str) -> Tensor:
+    """A number as int64 on the device."""
     # Filled on the device: a copy from the host could not be captured in a CUDA graph.
     return value.long() if isinstance(value, Tensor) else torch.full((), value, device=device)
 

@@ -15,8 +15,11 @@ from torch import Tensor, nn
 
 from quadspike import Soma, create_neuron
 from quadspike.call import Call
-from quadspike.neurons import NEURONS
+from quadspike.draws import Draws
+from quadspike.neurons import NEURONS, Neuron
 from quadspike.norms import NORMS, BatchNorm
+from quadspike.ops.constants import at_step
+from quadspike.randomness import Key
 from quadspike.surrogates import SURROGATES
 from quadspike.taps import Taps
 from tests.pairwise import Case
@@ -54,6 +57,7 @@ AXES: dict[str, list[Any]] = {
     "mean": [False, True],  # whether the loss sees the mean membrane
 }
 TIE = 1e-5
+KEY = Key(seed=3, step=7, first=2)
 DEFAULTS = {"learned": "none", "detach_reset": False, "size": (3, 5, 2), "mean": False}
 
 
@@ -120,7 +124,8 @@ def run(soma: Soma, case: Case, backend: str, tensors: dict[str, Tensor], dtype:
     if residual is not None:
         residual = residual.to(dtype).requires_grad_()
     kinds = [*["membrane"] * (backend == "reference"), *["mean"] * case["mean"]]
-    call = Call(case["steps"], case["size"][0], taps=Taps(tuple(kinds)) if kinds else None)
+    taps = Taps(tuple(kinds)) if kinds else None
+    call = Call(case["steps"], case["size"][0], taps=taps, key=KEY)
     out = soma(x, call, residual)
     seen = call.seen.get("Soma", {})
     means = [seen["mean"]] if case["mean"] else []
@@ -145,6 +150,19 @@ def near_a_tie(soma: Soma, membrane: Tensor) -> bool:
             lead = edge if edge.ndim == 2 else edge[None]
             edge = lead.view(lead.shape[0], 1, -1, *[1] * (membrane.ndim - 3))
         if ((membrane - edge).abs() < TIE).any():
+            return True
+    return bool(neuron.surrogate.draws) and near_a_drawn_edge(neuron, membrane)
+
+
+def near_a_drawn_edge(neuron: Neuron, membrane: Tensor) -> bool:
+    """Whether a slope made of steps at random places changes within rounding of a membrane."""
+    surrogate = neuron.surrogate
+    draws = Draws.of(KEY, "Soma", surrogate.draws, membrane[0])
+    p, s = neuron.constants(), surrogate.constants(neuron)
+    for t, u in enumerate(membrane):
+        v = neuron.excess(u, at_step(p, t, u))
+        below, above = (surrogate.slope(v + shift, s, draws.at(t)) for shift in (-TIE, TIE))
+        if not torch.equal(below, above):
             return True
     return False
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from quadspike.cli.board import Board
-from quadspike.comparison import compare
+from quadspike.comparison import Outcome, compare
 from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
 from quadspike.training.evaluate import evaluate
@@ -100,6 +100,15 @@ def test_another_recipe_in_the_same_folder_is_refused(tmp_path, capsys):
     assert run_cli("compare", "digits-mlp", "--methods", "tet", "--epochs", "1", *out) == 0
     assert run_cli("compare", "digits-mlp", "--methods", "tet", "--epochs", "2", *out) == 2
     assert "epochs 1 -> 2" in capsys.readouterr().err
+
+
+def test_a_method_that_failed_is_noted_and_ends_with_exit_code_1(tmp_path, capsys):
+    common = ("--epochs", "1", "--out", str(tmp_path / "c"), "--device", "cpu", "--methods")
+    assert run_cli("compare", "digits-mlp", *common, "tet") == 0
+    (tmp_path / "c" / "qif").mkdir()
+    Outcome("qif", 0, failure="the loss was lost").write(tmp_path / "c" / "qif" / "seed-0.json")
+    assert run_cli("compare", "digits-mlp", *common, "tet", "qif") == 1
+    assert "the loss was lost" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -10,11 +10,12 @@ from collections import Counter
 import pytest
 
 from quadspike import QuadspikeError
-from quadspike.comparison import Outcome, Watcher, compare, run
-from quadspike.comparison.pace import Pace
+from quadspike.comparison import Outcome, Watcher, compare
 from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
+from quadspike.training import queue
 from quadspike.training.observer import Moment
+from quadspike.training.pace import Pace
 from quadspike.training.recipe import Recipe
 
 TINY = Recipe(
@@ -64,14 +65,14 @@ def test_runs_lie_where_they_should_and_the_table_is_theirs(tmp_path):
 
 
 def test_the_headline_is_the_last_epoch_s_and_only_steps_have_a_pace(tmp_path, monkeypatch):
-    real = run.train
+    real = queue.train
 
     def train(*given, **options):
         result = real(*given, **options)
         result.summary.update(best_test_accuracy=1.0, peak_memory_gib=1.5)
         return result
 
-    monkeypatch.setattr(run, "train", train)
+    monkeypatch.setattr(queue, "train", train)
     found = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
     record = json.loads((tmp_path / "c" / "tet" / "seed-0" / "record.json").read_text())
     assert found.rows[0].accuracy == 100 * record["summary"]["test_accuracy"] < 100
@@ -88,7 +89,7 @@ def test_a_run_is_what_it_would_be_alone(tmp_path):
     compare(base, ["stbp-tdbn", "tet"], out=tmp_path / "c", seeds=2, device="cpu")
     folders = [path.name for path in (tmp_path / "c" / "tet").iterdir() if path.is_dir()]
     assert sorted(folders) == ["seed-5", "seed-6"]
-    run.train(METHODS["tet"].applied_to(base.but(seed=6)), out=tmp_path / "alone", device="cpu")
+    queue.train(METHODS["tet"].applied_to(base.but(seed=6)), out=tmp_path / "alone", device="cpu")
     ours = tmp_path / "c" / "tet" / "seed-6" / "last.safetensors"
     assert ours.read_bytes() == (tmp_path / "alone" / "last.safetensors").read_bytes()
 
@@ -129,14 +130,14 @@ def test_a_stopped_comparison_goes_on_to_the_same_weights(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("error", [QuadspikeError("not a finite number"), KeyError("bug")])
 def test_a_failure_is_noted_and_the_rest_go_on(tmp_path, monkeypatch, error):
-    real = run.train
+    real = queue.train
 
     def train(recipe, **options):
         if recipe.loss == "tet":
             raise error
         return real(recipe, **options)
 
-    monkeypatch.setattr(run, "train", train)
+    monkeypatch.setattr(queue, "train", train)
     found = compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
     assert found.exit_code == 0
     failed, good = found.rows
@@ -234,7 +235,7 @@ def test_a_damaged_outcome_says_what_to_do(tmp_path):
 
 def test_the_pace_is_that_of_steps_within_an_epoch(monkeypatch):
     clock = iter([0.0, 1.0, 9.0, 10.0, 12.0])
-    monkeypatch.setattr("quadspike.comparison.pace.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("quadspike.training.pace.time.perf_counter", lambda: next(clock))
     pace = Pace()
     assert pace.step_ms is None
     for epoch, step in ((1, 10), (1, 20), (2, 20), (2, 30), (2, 40)):

@@ -32,10 +32,10 @@ CPU = torch.device("cpu")
 STEPS, BATCH = 3, 6
 PARTS = ("neuron", "norm", "surrogate", "loss", "aid")
 CASES = covering([{part: getattr(each, part) for part in PARTS} for each in combinations()])
-ON_THE_REFERENCE = {"local-zo"}
-"""Parts that the fused paths cannot run."""
+DRAWN = {"local-zo"}
+"""Parts that the CPU's fused path cannot run."""
 IN_PARTS = {"im-lif", "mpbn"}
-"""Those they cannot run whole."""
+"""Those the fused paths cannot run whole."""
 FOR_EACH_STEP = {"im-lif", "glif", "tebn"}
 """Parts that learn something for each step and so know how many there are."""
 
@@ -83,8 +83,9 @@ def tell_steps_apart(network):
 
 
 def says_what_runs(network, case):
-    alone, parted = ON_THE_REFERENCE & set(case.values()), IN_PARTS & set(case.values())
-    for device, fast in (("cpu", "vectorised"), ("cuda", "triton")):
+    parted = IN_PARTS & set(case.values())
+    for device, fast, refused in (("cpu", "vectorised", DRAWN), ("cuda", "triton", set())):
+        alone = refused & set(case.values())
         for layer in network.explain(device, torch.float32):
             assert layer.backend == ("reference" if alone else fast)
             if alone:
@@ -95,7 +96,8 @@ def says_what_runs(network, case):
 
 def reasons(case):
     kinds = (NEURONS[case["neuron"]], NORMS[case["norm"]], SURROGATES.get(case["surrogate"]))
-    return [kind.only_reference for kind in kinds if kind is not None and kind.only_reference]
+    said = [kind.only_reference for kind in kinds if kind is not None and kind.only_reference]
+    return [*said, *(kind.not_vectorised for kind in kinds[2:] if kind is not None)]
 
 
 def folds(network, frames, case):

@@ -98,6 +98,17 @@ def test_the_command_compares_prints_writes_and_draws(finished, tmp_path, capsys
     networks = json.loads(out.read_text())["networks"]
     assert [network["label"] for network in networks] == [finished.name, block]
     assert figure.read_text().startswith("<?xml")
+    again = tmp_path / "again.svg"
+    assert run_cli("layers", str(out), "--figure", str(again)) == 0
+    assert capsys.readouterr().out == printed
+    assert again.read_text() == figure.read_text()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 2, "networks": []}', '{"format": 1}'])
+def test_a_damaged_file_of_layers_is_refused(tmp_path, capsys, text):
+    (tmp_path / "layers.json").write_text(text)
+    assert run_cli("layers", str(tmp_path / "layers.json")) == 2
+    assert "is not what `quadspike layers --out` writes" in capsys.readouterr().err
 
 
 def test_the_command_s_mistakes(capsys):

@@ -51,8 +51,9 @@ def test_equals_the_reference(case, device):
 
 
 @pytest.mark.parametrize("layout", ["channels last", "contiguous"])
+@pytest.mark.parametrize("surrogate", ["sigmoid", "local-zo"])
 @pytest.mark.parametrize(("steps", "residual"), [(2, "before"), (12, None), (20, "after")])
-def test_many_tiles_and_few_programs(layout, steps, residual, device, monkeypatch):
+def test_many_tiles_and_few_programs(layout, steps, residual, surrogate, device, monkeypatch):
     """Several tiles a program, masked at every border, and long times in chunks."""
     small = {1: tiles.Setting(bytes=4, warps=1, columns=4, programs=5)}
     monkeypatch.setattr(tiles, "SETTINGS", dict.fromkeys(tiles.SETTINGS, small))
@@ -63,7 +64,7 @@ def test_many_tiles_and_few_programs(layout, steps, residual, device, monkeypatc
         "layout": layout,
         "size": (2, 5, 6 if steps == 2 else 3),
     }
-    check({**PLAIN, **given, "surrogate": "sigmoid"}, device)
+    check({**PLAIN, **given, "surrogate": surrogate}, device)
 
 
 def test_long_times_are_cut_into_equal_chunks():

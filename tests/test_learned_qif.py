@@ -94,10 +94,19 @@ def test_projection_leaves_what_is_allowed(a, u1, u2, place):
     assume(apart > 1e-4 * (1 + half * half))
     critical = half + math.sqrt(apart)
     assume(upper < critical - 1e-4)
+    assume(2 * a * math.sqrt(apart) < 2 - 1e-4)
     neuron = placed(a, u1, u2, upper + place * (critical - upper))
     before = values_of(neuron)
     neuron.project()
     assert all(map(torch.equal, before, values_of(neuron)))
+
+
+def test_a_resting_point_stays_stable():
+    neuron = placed(7.0, 0.0, 0.5, 0.5)
+    neuron.project()
+    assert [v.item() for v in values_of(neuron)] == pytest.approx([2.0, 0.0, 0.5, 0.5])
+    slope = neuron.a * (2 * neuron.resting - neuron.u_sum)
+    assert slope.item() == pytest.approx(-1)
 
 
 def test_projection_moves_no_further_than_it_must():

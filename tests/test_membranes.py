@@ -26,6 +26,15 @@ def test_by_hand():
     assert found["temporal_correlation"] == pytest.approx(-1.0)
 
 
+def test_gains_are_in_thresholds():
+    soma = Soma(2, QIF(), norm="tdbn")
+    with torch.no_grad():
+        soma.norm.weight.copy_(torch.tensor([1.0, -7.0]))
+    found = describe_membranes(SomaTrace(soma, None, [torch.zeros(3, 2)]))
+    assert found["gain"] == {"rms": pytest.approx(5.0), "largest": 7.0}
+    assert describe_membranes(seen(QIF(), [[0.1]]))["gain"] is None
+
+
 def test_a_leaky_neuron_has_no_regions_and_silence_no_correlation():
     found = describe_membranes(seen(LIF(), [[0.1, 0.2], [0.3, 0.1]]))
     assert found["regions"] is None

@@ -90,6 +90,17 @@ def test_only_the_weights_of_synapses_decay() -> None:
     assert sum(p.numel() for p in weights + others) == sum(p.numel() for p in model.parameters())
 
 
+def test_all_parameters_decay_where_asked_and_a_learned_qif_learns_slowly() -> None:
+    model = create_model("cnn", in_channels=1, neuron="qif-learned")
+    optimizer = make_optimizer(tiny(decay_all=True, lr=0.5), model)
+    usual, slow = optimizer.param_groups
+    assert [group["weight_decay"] for group in (usual, slow)] == [1e-4, 1e-4]
+    assert len(slow["params"]) == 12  # a, u1, u2 and u_th of three layers
+    assert (usual["lr"], slow["lr"]) == (0.5, pytest.approx(0.005))
+    set_learning_rate(optimizer, 0.2)
+    assert (usual["lr"], slow["lr"]) == (0.2, pytest.approx(0.002))
+
+
 def test_parts_of_a_batch_add_up_where_no_statistics_are_shared() -> None:
     """With fixed statistics a batch in four parts has the gradient of the whole."""
     whole, data = step_of(tiny(precision="fp64"))

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from quadspike.data.split import Split
 from quadspike.models import load_model
 from quadspike.norms import BatchNorm
 from quadspike.recipes import create_recipe
-from quadspike.training import Observer, Recipe, train
+from quadspike.training import Observer, Recipe, loop, train
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.memory import GIB, need, out_of_memory
@@ -330,3 +331,17 @@ def test_a_start_that_failed_does_not_keep_its_folder(tmp_path: Path) -> None:
     with pytest.raises(QuadspikeError, match="finite"):
         run(tmp_path / "run", tiny(lr=1e38))
     assert run(tmp_path / "run", tiny()).status == "finished"
+
+
+def test_the_time_counts_from_the_call_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data that take long to come are part of it; the pace of the steps does not mind."""
+    choose, waiting = loop.choose_data, 2.0
+
+    def slow(*arguments: Any) -> Any:
+        time.sleep(waiting)
+        return choose(*arguments)
+
+    monkeypatch.setattr(loop, "choose_data", slow)
+    summary = train(tiny(epochs=1), out=tmp_path / "run", device="cpu").summary
+    assert summary["seconds"] > waiting
+    assert summary["images_per_second"] > 1438 / waiting  # all there are, had the pace waited too

@@ -11,11 +11,13 @@ from quadspike.errors import QuadspikeError
 from quadspike.ops.vectorised import blocks
 from quadspike.ops.vectorised.program import Program
 from quadspike.ops.vectorised.tape import Tape
+from quadspike.surrogates import SURROGATES
 from tests.kernel_cases import AXES, check
 from tests.pairwise import pairwise
 
 HERE = {
     **AXES,
+    "surrogate": [name for name in AXES["surrogate"] if not SURROGATES[name].not_vectorised],
     "dtype": [torch.float32, torch.bfloat16, torch.float64],
 }
 CASES = pairwise(HERE)

@@ -73,7 +73,7 @@ def surrogate_bias(
 
     def slope(u: NDArray[np.float64]) -> NDArray[np.float64]:
         v = torch.from_numpy(u - number(neuron.origin))
-        return np.asarray(chosen.derivative(v, constants))
+        return np.asarray(chosen.slope(v, constants))
 
     def standardised(u: NDArray[np.float64]) -> NDArray[np.float64]:
         return (u - pi.mean) / pi.std

@@ -105,9 +105,7 @@ def mean_square_slope(seen: SomaTrace) -> float:
     neuron, squares = seen.soma.neuron, []
     p, s = neuron.constants(), neuron.surrogate.constants(neuron)
     for t, u in enumerate(seen.membranes):
-        slope: Tensor = neuron.surrogate.derivative(
-            neuron.excess(u, at_step(p, t, u)), at_step(s, t, u)
-        )
+        slope: Tensor = neuron.surrogate.slope(neuron.excess(u, at_step(p, t, u)), at_step(s, t, u))
         squares.append(float(slope.square().mean()))
     return sum(squares) / len(squares)
 

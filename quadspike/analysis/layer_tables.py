@@ -30,8 +30,8 @@ def layer_tables(found: Found) -> str:
 
 
 _LAYER_HEADINGS = (
-    "layer", "rate", "step to step", "u mean", "u std", "in window", "red", "blue", "after red",
-    "dL/do", "dL/du", "dL/dW", "factor", "predicted",
+    "layer", "rate", "step to step", "gain", "u mean", "u std", "in window", "red", "blue",
+    "after red", "dL/do", "dL/du", "dL/dW", "factor", "predicted",
 )  # fmt: skip
 _BLOCK_HEADINGS = (
     "block", "by shortcut", "by convolutions", "shortcut's share", "cosine",
@@ -44,7 +44,9 @@ def _layer_row(layer: Found) -> list[str]:
     gradient, factor = layer["gradient"], layer["factor"]
     return [
         layer["layer"].removesuffix(".soma"),
-        *(_share(layer[name]) for name in ("rate", "temporal_correlation", "mean", "std")),
+        *(_share(layer[name]) for name in ("rate", "temporal_correlation")),
+        _share((layer.get("gain") or {}).get("rms")),
+        *(_share(layer[name]) for name in ("mean", "std")),
         *(_share(value) for value in (layer["inside_window"], regions.get("red"))),
         *(_share(value) for value in (regions.get("blue"), layer["after_red"])),
         *(_size(gradient[name]) for name in ("output", "membrane", "weights")),

@@ -39,6 +39,7 @@ def describe_membranes(seen: SomaTrace) -> dict[str, Any]:
         "threshold": middle(neuron.threshold),
         "window": [middle(edge) for edge in neuron.surrogate.window(neuron)],
         "inside_window": float(within.to(u.dtype).mean()),
+        "gain": _gain(seen),
         "temporal_correlation": _mean_or_none(
             [c for pair in pairwise(spikes) if (c := correlation(*pair)) is not None]
         ),
@@ -84,6 +85,17 @@ def correlation(x: Tensor, y: Tensor) -> float | None:
     x, y = (value.double() - value.double().mean() for value in (x, y))
     size = float(x.norm() * y.norm())
     return min(1.0, max(-1.0, float((x * y).sum()) / size)) if size else None
+
+
+def _gain(seen: SomaTrace) -> dict[str, float] | None:
+    """The spread that the normalisation gives the current, in thresholds: of all channels (root
+    mean square) and of the widest.
+    """
+    norm = seen.soma.norm
+    if norm is None:
+        return None
+    gain = norm.gain * norm.coefficients()[0].abs() / middle(seen.soma.neuron.threshold)
+    return {"rms": float(gain.square().mean().sqrt()), "largest": float(gain.max())}
 
 
 def _spikes(neuron: Neuron, u: Tensor, step: int) -> Tensor:

@@ -70,6 +70,10 @@ def main(arguments: list[str] | None = None) -> None:
             from quadspike.cli.train import train
 
             train(given[1:])
+        elif given and given[0] == "sweep":
+            from quadspike.cli.sweep import sweep
+
+            sweep(given[1:])
         elif given and given[0] in GROUPS:
             title, commands = GROUPS[given[0]]
             _run(commands, f"quadspike {given[0]}", title, given[1:])
@@ -125,5 +129,6 @@ def _listed(title: str) -> Callable[..., None]:
 
 _OTHERS: Commands = {
     "train": _listed("Train a setting of the paper, or your own variant of it."),
+    "sweep": _listed("Train one with other values of its fields, every combination."),
     **{name: _listed(title) for name, (title, _) in GROUPS.items()},
 }

@@ -1,17 +1,18 @@
-"""What a comparison looks like while it runs: a bar for all of it, one for the run under way."""
+"""What many runs look like while they run: a bar for all of them, one for the run under way."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
 from quadspike.cli.display import duration
-from quadspike.comparison import Job, Outcome, Watcher
 from quadspike.training.finish import Result
 from quadspike.training.observer import Beginning, Moment
+from quadspike.training.queue import End, Job, Watcher
 from quadspike.training.stop import describe
 
 
@@ -35,8 +36,8 @@ class Board(Watcher):
         self.steps, self.per_epoch, self.epochs = 0, 0, 0
         self.made, self.started = 0.0, time.monotonic()
 
-    def start(self, job: Job, number: int, total: int) -> None:
-        self.name, self.number, self.total = f"{job.method.key} seed {job.seed}", number, total
+    def start(self, job: Job[Any], number: int, total: int) -> None:
+        self.name, self.number, self.total = job.title, number, total
         self.steps = 0
 
     def begin(self, what: Beginning) -> None:
@@ -77,13 +78,13 @@ class Board(Watcher):
                 "saved: the same command goes on"
             )
 
-    def done(self, outcome: Outcome) -> None:
+    def done(self, outcome: End) -> None:
         place = f"{self.number:>{len(str(self.total))}}/{self.total} {self.name}"
         if outcome.failure:
             self._say(f"{place}: [red]failed[/]: {escape(outcome.failure)}")
-        elif outcome.accuracy is not None and outcome.seconds is not None:
+        elif outcome.seconds is not None:
             when = f"in {duration(outcome.seconds)}" if self.steps else "already finished"
-            self._say(f"{place}: test accuracy {outcome.accuracy:.2%}, {when}")
+            self._say(f"{place}: {outcome.said()}, {when}")
 
     def close(self) -> None:
         """Take the bars away."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,7 +43,7 @@ def compare(
 
     Runs lie in OUT/METHOD/seed-N, the table (Markdown, CSV, LaTeX), the record and a picture in
     OUT. The same command again goes on where it was stopped. A method that fails is noted with
-    its reason; to try it again delete OUT/METHOD/seed-N.json.
+    its reason (exit code 1); to try it again delete OUT/METHOD/seed-N.json.
 
     Args:
         recipe: What all methods have in common (see `quadspike recipes`).
@@ -98,8 +99,8 @@ def compare(
         markup=False,
         soft_wrap=True,
     )
-    if found.exit_code:
-        raise SystemExit(found.exit_code)
+    if code := found.exit_code or int(any(row.failures for row in found.rows)):
+        raise SystemExit(code)
 
 
 def _list() -> Table:
@@ -128,36 +129,12 @@ def _show(console: Console, shown: Grid) -> None:
 
 
 def _dry_run(console: Console, common: Recipe, methods: list[str], seeds: int, device: str) -> None:
-    from quadspike.cli.display import duration
-    from quadspike.comparison import choose_methods, plan
-    from quadspike.errors import QuadspikeError
+    from quadspike.cli.estimates import show_estimates
+    from quadspike.comparison import choose_methods
     from quadspike.training.distributed import Workers, choose_device
-    from quadspike.training.plan import estimate
-    from quadspike.training.record import device_name
 
-    place = choose_device(device, Workers())
-    table = Table(box=None, header_style="bold")
-    for heading in ("method", "parameters", "steps", "time", "memory"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    total = 0.0
-    for job in plan(common, choose_methods(methods), 1, Path()):
-        try:
-            found = estimate(job.recipe, place, Workers())
-        except QuadspikeError as error:
-            table.add_row(job.method.key, f"refused: {error}")
-            continue
-        total += seeds * found.seconds
-        table.add_row(
-            job.method.key,
-            f"{found.parameters:,}",
-            f"{seeds * found.steps:,}",
-            duration(seeds * found.seconds),
-            f"{found.memory_gib:.2f} GiB",
-        )
-    console.print(table)
-    console.print(
-        f"\nabout {duration(total)} of steps in all on {device_name(place)}, timed on random "
-        "samples; evaluation comes on top",
-        highlight=False,
-        soft_wrap=True,
-    )
+    rows = [
+        (method.key, seeds, partial(method.applied_to, common))
+        for method in choose_methods(methods)
+    ]
+    show_estimates(console, "method", rows, choose_device(device, Workers()))

@@ -14,20 +14,33 @@ def evaluate(
     weights: str = "last",
     device: str = "auto",
     backend: str = "auto",
+    timesteps: Annotated[int | None, arg(metavar="INT")] = None,
     data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
 ) -> None:
     """Repeat a run's evaluation on every test sample, from its saved weights.
+
+      quadspike evaluate runs/full
+
+      quadspike evaluate runs/full --timesteps 1
 
     Args:
         run: The run's folder.
         weights: last or best.
         device: auto, cpu, cuda or cuda:N.
         backend: Who computes the somas: auto, reference, vectorised or triton.
+        timesteps: Show static images so many steps instead of the recipe's.
         data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
     """
     from quadspike.training import evaluate as repeat
 
-    found = repeat(run, weights=weights, device=device, data_root=data_root, backend=backend)
+    found = repeat(
+        run,
+        weights=weights,
+        device=device,
+        data_root=data_root,
+        backend=backend,
+        timesteps=timesteps,
+    )
     recorded = "" if found.recorded is None else f" (the run noted {found.recorded:.2%})"
     Console().print(
         f"test accuracy {found.fresh.accuracy:.2%}{recorded}, loss {found.fresh.loss:.4f}, "

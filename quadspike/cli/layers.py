@@ -12,7 +12,7 @@ Images = Literal["training", "held-out"]
 
 
 def layers(
-    subjects: Positional[Annotated[tuple[str, ...], arg(metavar="RUN|RECIPE")]],
+    subjects: Positional[Annotated[tuple[str, ...], arg(metavar="RUN|RECIPE|JSON")]],
     weights: Annotated[Weights | None, arg(metavar="initial|best|last")] = None,
     images: Images = "training",
     samples: int = 128,
@@ -32,8 +32,11 @@ def layers(
 
       quadspike layers digits-cnn digits-cnn:window=mean,eta=0.5
 
+      quadspike layers records/layers/study-window-h200.json --figure layers.png
+
     Args:
-        subjects: Folders that training wrote, or recipes, RECIPE or RECIPE:FIELD=VALUE,...
+        subjects: Folders that training wrote, or recipes, RECIPE or RECIPE:FIELD=VALUE,...; or
+            what --out has written before, to be shown again.
         weights: A run's last unless said otherwise; a recipe's initial.
         images: Training images as an epoch shows them, or those held out.
         samples: How many images.
@@ -42,12 +45,12 @@ def layers(
         device: auto, cpu, cuda or cuda:N.
         data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
     """
-    import json
+    from functools import partial
 
     from quadspike.analysis.figures.depth import draw_depth
     from quadspike.analysis.figures.saving import figure_format, write_figure
+    from quadspike.analysis.layer_files import read_layers, write_layers
     from quadspike.analysis.layer_tables import layer_tables
-    from quadspike.atomic import write_text
     from quadspike.errors import QuadspikeError
     from quadspike.training.examine import examine_layers
 
@@ -57,18 +60,15 @@ def layers(
         figure_format(figure)
     found = []
     for subject in subjects:
-        found.append(
-            examine_layers(
-                subject,
-                weights=weights,
-                images=images,
-                samples=samples,
-                device=device,
-                data_root=data_root,
-            )
-        )
-        print(layer_tables(found[-1]), end="\n\n")
+        if subject.endswith(".json"):
+            networks = read_layers(Path(subject))
+        else:
+            look = partial(examine_layers, weights=weights, images=images, samples=samples)
+            networks = [look(subject, device=device, data_root=data_root)]
+        for network in networks:
+            print(layer_tables(network), end="\n\n")
+        found += networks
     if out is not None:
-        write_text(out, json.dumps({"format": 1, "networks": found}, indent=1) + "\n")
+        write_layers(found, out)
     if figure is not None:
         write_figure(draw_depth(found), figure)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 from tyro.conf import Positional, arg
+
+if TYPE_CHECKING:
+    from quadspike.records import Repository, Store
+    from quadspike.records.store import Files, Kind
+    from quadspike.sweeps import SweepFolder
 
 Folder = Annotated[Path, arg(metavar="FOLDER")]
 ROOT = Path("records")
@@ -19,7 +24,7 @@ def add(
     note: str = "",
     records: Folder = ROOT,
 ) -> None:
-    """Keep a finished run, or a comparison, as a record: text of some kilobytes, no weights.
+    """Keep a finished run, a comparison or the runs of a sweep as records: text, no weights.
 
       quadspike records add runs/cifar10-resnet19-qif-t2-seed0
 
@@ -29,11 +34,14 @@ def add(
 
       quadspike records add runs/compare-digits-cnn-short --name digits
 
+      quadspike records add runs/sweep-digits-mlp --name neurons
+
     What is not finished, does not add up, or was not made with the source of a commit of this
-    repository is refused with the reason.
+    repository is refused with the reason. Of a sweep every finished run is kept, in the group
+    NAME; exit code 1 if one of them is refused.
 
     Args:
-        run: The folder of a run, or of a comparison.
+        run: The folder of a run, of a comparison, or of a sweep.
         name: What to call it, or GROUP/NAME; the folder's name otherwise.
         export: Weights of this run from `records export`, scored: their score is the headline.
         note: A line about it, such as on which data its recipe was chosen.
@@ -42,21 +50,59 @@ def add(
     from quadspike.comparison.jobs import ComparisonFolder
     from quadspike.errors import QuadspikeError
     from quadspike.records import Repository, Store, record_comparison, record_run
+    from quadspike.sweeps import SweepFolder
 
     store, called = Store(records), name or run.resolve().name
     repository = Repository(records if records.is_dir() else records.absolute().parent)
+    if SweepFolder(run).listing.exists():
+        if export is not None:
+            raise QuadspikeError(f"{run} is a sweep; --export is for one of its runs")
+        _add_sweep(SweepFolder(run), called, store, repository, note)
+        return
     compared = ComparisonFolder(run).record.exists()
-    kind: Literal["runs", "compare"] = "compare" if compared else "runs"
-    folder = store.folder(kind, called)
+    kind: Kind = "compare" if compared else "runs"
+    store.folder(kind, called)  # a name that is none is refused before any work
     if compared:
         if export is not None:
             raise QuadspikeError(f"{run} is a comparison, it has no --export; leave that out")
         files = record_comparison(run, repository, note)
     else:
         files = record_run(run, repository, export, note)
-    new = store.write(kind, called, files)
-    size = sum(map(len, files.values())) / 1024
-    print(f"{folder}: {size:.1f} KB" if new else f"{folder} is there already, the same")
+    print(_written(store, kind, called, files))
+
+
+def _written(store: Store, kind: Kind, name: str, files: Files) -> str:
+    """Keep a record; a line about it."""
+    folder, size = store.folder(kind, name), sum(map(len, files.values())) / 1024
+    if store.write(kind, name, files):
+        return f"{folder}: {size:.1f} KB"
+    return f"{folder} is there already, the same"
+
+
+def _add_sweep(
+    sweep: SweepFolder, group: str, store: Store, repository: Repository, note: str
+) -> None:
+    """A line for each run; what is refused costs the others nothing."""
+    from quadspike.errors import QuadspikeError
+    from quadspike.records import record_run
+
+    refused = False
+    for state in sweep.states():
+        name = f"{group}/{state.name}"
+        store.folder("runs", name)
+        if state.failure:
+            print(f"{state.name} is left out, it failed: {state.failure}")
+        elif state.record is None:
+            print(f"{state.name} is left out, it is not finished")
+        else:
+            try:
+                files = record_run(sweep.path / state.name, repository, None, note)
+                print(_written(store, "runs", name, files))
+            except QuadspikeError as error:
+                refused = True
+                print(error)
+    if refused:
+        raise SystemExit(1)
 
 
 def verify(records: Folder = ROOT) -> None:

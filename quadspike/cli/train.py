@@ -6,15 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-import tyro
 from rich.console import Console
 from rich.table import Table
-from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, arg
+from tyro.conf import arg
 
+from quadspike.cli.asking import ask
 from quadspike.cli.display import Display, duration
-from quadspike.cli.recipes import recipes
-from quadspike.errors import QuadspikeError
-from quadspike.recipes import RECIPES, create_recipe
 from quadspike.training.distributed import asked_workers, choose_device, would_restart
 from quadspike.training.loop import train as run
 from quadspike.training.plan import estimate
@@ -51,34 +48,24 @@ class Options:
 USUAL = Options()
 
 
+USAGE = """usage: quadspike train RECIPE [--FIELD VALUE ...]
+
+  quadspike train digits-cnn
+  quadspike train cifar10-resnet19 --timesteps 2 --neuron qif --loss tet
+  quadspike train cifar10-resnet19 --dry-run
+  torchrun --nproc-per-node 4 -m quadspike train imagenet-resnet34"""
+
+
 def train(arguments: list[str]) -> None:
     """Parse, train, show; a run that was stopped ends with its own exit code."""
-    if not arguments or arguments[0].startswith("-"):
-        if arguments and arguments[0] not in ("-h", "--help"):
-            raise QuadspikeError(f"name a recipe first: {', '.join(RECIPES)}")
-        _explain()
+    does = "Train; everything lies in the run's folder afterwards."
+    asked = ask("train", arguments, USUAL, USAGE, does)
+    if asked is None:
         return
-    name, rest = arguments[0], arguments[1:]
-    usual = create_recipe(name)
-
-    def command(recipe: Recipe = usual, options: Options = USUAL, dry_run: bool = False) -> None:
-        """Train; everything lies in the run's folder afterwards.
-
-        Args:
-            recipe: The setting; the defaults shown are the recipe's.
-            options: How to run it.
-            dry_run: Print the recipe and what it would take, and train nothing.
-        """
-        changed = {field: new for field, (_, new) in usual.differences(recipe).items()}
-        asked = create_recipe(name, **changed)
-        if dry_run:
-            _dry_run(asked, options.device)
-        else:
-            _train(asked, options)
-
-    command.__annotations__ |= {"recipe": Recipe, "options": Options, "dry_run": bool}
-    config = (FlagCreatePairsOff, OmitArgPrefixes)
-    tyro.cli(command, prog=f"quadspike train {name}", args=rest, config=config)
+    if asked.dry_run:
+        _dry_run(asked.recipe, asked.options.device)
+    else:
+        _train(asked.recipe, asked.options)
 
 
 def _train(recipe: Recipe, options: Options) -> None:
@@ -107,17 +94,3 @@ def _dry_run(recipe: Recipe, device: str) -> None:
         f"random samples) and {plan.memory_gib:.2f} GiB of memory",
         highlight=False,
     )
-
-
-def _explain() -> None:
-    Console().print(
-        "usage: quadspike train RECIPE [--FIELD VALUE ...]\n\n"
-        "  quadspike train digits-cnn\n"
-        "  quadspike train cifar10-resnet19 --timesteps 2 --neuron qif --loss tet\n"
-        "  quadspike train cifar10-resnet19 --dry-run\n"
-        "  torchrun --nproc-per-node 4 -m quadspike train imagenet-resnet34\n\n"
-        "quadspike train RECIPE --help lists every field with the recipe's value. The recipes:\n",
-        highlight=False,
-        markup=False,
-    )
-    recipes()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from quadspike.comparison.outcome import Outcome
 from quadspike.methods import Method
-from quadspike.training.folder import RunFolder
+from quadspike.models import load_model
+from quadspike.training.finish import Result
+from quadspike.training.folder import CommonFolder, RunFolder
+from quadspike.training.network import count_parameters
+from quadspike.training.pace import Pace
 from quadspike.training.recipe import Recipe
 
 
@@ -20,6 +25,10 @@ class Job:
     seed: int
     base: Recipe
     out: Path
+
+    @property
+    def title(self) -> str:
+        return f"{self.method.key} seed {self.seed}"
 
     @property
     def recipe(self) -> Recipe:
@@ -39,6 +48,34 @@ class Job:
         """What an earlier call has come to, if it has."""
         return Outcome.read(self.file) if self.file.exists() else None
 
+    def finished(self, result: Result, pace: Pace) -> Outcome:
+        """The run in numbers."""
+        folder, summary = RunFolder(result.folder), result.summary
+        record = json.loads(folder.record.read_text(encoding="utf-8"))
+        flags = {flag for row in record["energy"] for flag in row["flags"]} & {"graded", "integer"}
+        return Outcome(
+            self.method.key,
+            self.seed,
+            accuracy=summary["test_accuracy"],
+            best_accuracy=summary["best_test_accuracy"],
+            step_ms=pace.step_ms,
+            # Of a run that had nothing left to do it would be no peak of training.
+            memory_gib=None if pace.step_ms is None else summary["peak_memory_gib"],
+            firing_rate=summary.get("firing_rate"),
+            energy_mj=summary.get("energy_mj"),
+            energy_flags=tuple(sorted(flags)),
+            parameters=count_parameters(load_model(folder.weights("last"))),
+            seconds=summary["seconds"],
+        )
+
+    def failed(self, reason: str) -> Outcome:
+        """A run without numbers."""
+        return Outcome(self.method.key, self.seed, failure=reason)
+
+    def keep(self, outcome: Outcome) -> None:
+        """Write it beside the run's folder."""
+        outcome.write(self.file)
+
 
 def plan(recipe: Recipe, methods: Iterable[Method], seeds: int, out: Path) -> list[Job]:
     """Every method once before any of them a second time, so that a table is there early."""
@@ -48,16 +85,9 @@ def plan(recipe: Recipe, methods: Iterable[Method], seeds: int, out: Path) -> li
     ]
 
 
-class ComparisonFolder(RunFolder):
-    """The folder of a comparison: `recipe.json` is what its runs have in common.
-
-    From the moment that is written the folder is of that recipe, and refuses any other.
-    """
+class ComparisonFolder(CommonFolder):
+    """The folder of a comparison."""
 
     @property
     def record(self) -> Path:
         return self.path / "comparison.json"
-
-    @property
-    def begun(self) -> bool:
-        return self.recipe.exists()

@@ -34,6 +34,10 @@ class Outcome:
     parameters: int | None = None
     seconds: float | None = None
 
+    def said(self) -> str:
+        """The figure, in words."""
+        return f"test accuracy {self.accuracy:.2%}"
+
     def as_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
         return asdict(self)

@@ -44,6 +44,9 @@ class Neuron(nn.Module):
     learned: ClassVar[tuple[str, ...]] = ()
     """Parameters that are learned even if given as plain numbers."""
 
+    rate_factor: ClassVar[float] = 1.0
+    """What its parameters learn at, as a share of the learning rate."""
+
     progress: Tensor
     """The share of the training that is done, where the surrogate evolves with it."""
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from quadspike.draws import Draws
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.ops import equations, fused, parted, reference
 from quadspike.ops.fused import Normalisation
@@ -23,7 +24,7 @@ from quadspike.ops.reference import (
     statistics,
 )
 from quadspike.ops.vectorised import steps as recorded
-from quadspike.randomness import Key
+from quadspike.randomness import Key, fresh_key
 from quadspike.state import State
 from quadspike.taps import Taps
 
@@ -139,7 +140,10 @@ def soma(
     key: Key | None = None,
     label: str = "",
 ) -> SomaResult:
-    """Norm, residual and neuron over time, by whoever `choose` names; see `reference.soma`."""
+    """Norm, residual and neuron over time, by whoever `choose` names; see `reference.soma`.
+
+    What a surrogate draws is a function of `key` and `label`.
+    """
     choice = choose(backend, neuron, x.device, x.dtype, norm)
     given: dict[str, Any] = {
         "steps": steps,
@@ -149,9 +153,10 @@ def soma(
         "place": place,
         "state": state,
         "taps": taps,
+        "draws": _draws(x, neuron, batch, key, label),
     }
     if choice.backend == "reference":
-        return reference.soma(x, neuron, key=key, label=label, **given)
+        return reference.soma(x, neuron, **given)
     given |= {"keep_state": keep_state, "backend": choice.backend}
     run = parted.soma if _in_parts(neuron, norm) else fused.soma
     if x.ndim > 1:
@@ -159,6 +164,13 @@ def soma(
     if state is not None:  # no channel axis: one channel
         given["state"] = State(state.u[:, None], state.o[:, None], state.step)
     return _without_channels(run(x[:, None], neuron, **given))
+
+
+def _draws(x: Tensor, neuron: Any, batch: int, key: Key | None, label: str) -> Draws | None:
+    """What the surrogate draws from, where it draws and gradients may be asked for."""
+    if not (neuron.surrogate.draws and torch.is_grad_enabled()):
+        return None
+    return Draws.of(key or fresh_key(), label, neuron.surrogate.draws, x[:batch])
 
 
 def _without_channels(result: SomaResult) -> SomaResult:

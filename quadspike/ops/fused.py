@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from quadspike.draws import Draws
 from quadspike.ops import equations, layout
 from quadspike.ops.constants import at_step, rows
 from quadspike.ops.look import look
@@ -54,6 +55,7 @@ def soma(
     place: ResidualPlace = "before",
     state: State | None = None,
     taps: Taps | None = None,
+    draws: Draws | None = None,
     keep_state: bool = True,
     emit: torch.dtype | None = None,
     backend: str,
@@ -78,6 +80,7 @@ def soma(
         keep=keep,
         mean=taps is not None and "mean" in taps.kinds,
         emit=emit or x.dtype,
+        draws=draws,
         backend=backend,
     )
     seen = {"mean": made.mean} if taps and "mean" in taps.kinds else {}
@@ -86,8 +89,8 @@ def soma(
     p, s = neuron.constants(), neuron.surrogate.constants(neuron)
     first = start + steps - keep
     spikes = [
-        spike(neuron, u, at_step(p, first + t, u), at_step(s, first + t, u))
-        for t, u in enumerate(made.membranes)
+        spike(neuron, u, at_step(p, t, u), at_step(s, t, u), draws.at(t) if draws else None)
+        for t, u in enumerate(made.membranes, first)
     ]
     if looked:
         seen |= look(neuron, made.membranes, spikes, start, looked)
@@ -109,6 +112,7 @@ def operate(
     mean: bool = False,
     emit: torch.dtype | None,
     passing: bool = False,
+    draws: Draws | None = None,
     backend: str,
 ) -> Operated:
     """Steps of the operator from step `start` on, where u and o were as `before` says.
@@ -134,6 +138,7 @@ def operate(
         running_var=terms.running[1] if terms and terms.running else None,
         initial_u=u,
         initial_o=o,
+        start=draws.start if draws else None,
         constants=tensors,
         numbers=numbers,
         kinds=kinds,
@@ -149,6 +154,8 @@ def operate(
         emit=emit,
         gain_number=1.0 if isinstance(gain, Tensor) else float(gain),
         eps=terms.eps if terms else 0.0,
+        counter=draws.at(start).counter if draws else 0,
+        samples=draws.samples if draws else 0,
         sync=terms.sync if terms else False,
         detach_reset=neuron.detach_reset,
         backend=backend,

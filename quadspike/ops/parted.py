@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from quadspike.draws import Draws
 from quadspike.ops import fused
 from quadspike.ops.constants import at_step
 from quadspike.ops.look import look
@@ -46,13 +47,14 @@ def soma(
     place: ResidualPlace = "before",
     state: State | None = None,
     taps: Taps | None = None,
+    draws: Draws | None = None,
     keep_state: bool = True,
     backend: str,
 ) -> SomaResult:
     """As `reference.soma`."""
     membrane = None if norm is None else norm.membrane
     given: dict[str, Any] = {"steps": steps, "batch": batch, "state": state, "taps": taps}
-    given |= {"keep_state": keep_state, "emit": x.dtype, "backend": backend}
+    given |= {"draws": draws, "keep_state": keep_state, "emit": x.dtype, "backend": backend}
     if neuron.in_parts:
         made = fused.operate(
             x,
@@ -65,6 +67,7 @@ def soma(
             keep=steps,
             emit=None,
             passing=True,
+            draws=draws,
             backend=backend,
         )
         x, norm = torch.cat(tuple(neuron.mix(made.membranes))), None
@@ -89,6 +92,7 @@ def _step_by_step(
     batch: int,
     state: State | None,
     taps: Taps | None,
+    draws: Draws | None,
     keep_state: bool,
     emit: torch.dtype,
     backend: str,
@@ -105,7 +109,8 @@ def _step_by_step(
     spikes: list[Tensor] = []
     means: list[Tensor] = []
     for t in range(steps):
-        one: dict[str, Any] = {"steps": 1, "batch": batch, "start": start + t, "backend": backend}
+        one: dict[str, Any] = {"steps": 1, "batch": batch, "start": start + t}
+        one |= {"draws": draws, "backend": backend}
         more = residuals[t % len(residuals)] if residuals else None
         moved = fused.operate(
             inputs[t % len(inputs)],

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from quadspike.draws import Draws
 from quadspike.ops.constants import at_step, row
 from quadspike.ops.look import look
-from quadspike.randomness import Key
 from quadspike.state import State
 from quadspike.taps import Taps
 
@@ -59,8 +59,7 @@ def soma(
     place: ResidualPlace = "before",
     state: State | None = None,
     taps: Taps | None = None,
-    key: Key | None = None,
-    label: str = "",
+    draws: Draws | None = None,
 ) -> SomaResult:
     """Norm, residual and neuron over `steps` steps of `x [T*B, C, ...]`.
 
@@ -68,8 +67,8 @@ def soma(
     The norm's `affine` gives scale and shift as `[1 or T, C]`, and its norm of the membrane, if
     it has one, makes what the neuron fires by. The residual joins the current before the neuron,
     or the output after it. The output is the spikes, or their product with the constant `emitted`
-    of a neuron that has one; state and taps keep the plain spikes. What is drawn at random is a
-    function of `key` and `label`.
+    of a neuron that has one; state and taps keep the plain spikes. A surrogate that draws takes
+    `draws`.
     """
     scale = shift = None
     if norm is not None:
@@ -93,11 +92,9 @@ def soma(
 
     for t, current in enumerate(neuron.mix(map(current_at, range(steps)))):
         p_t, s_t = at_step(p, start + t, current), at_step(s, start + t, current)
-        if neuron.surrogate.draws:
-            s_t = s_t._replace(key=key, place=f"{label}, step {start + t}")
         u = neuron.advance(u, o.detach() if neuron.detach_reset else o, current, p_t)
         seen_u = _normalised(u, norm)
-        o = spike(neuron, seen_u, p_t, s_t)
+        o = spike(neuron, seen_u, p_t, s_t, draws.at(start + t) if draws else None)
         out = p_t.emitted * o if "emitted" in p_t._fields else o
         if residuals is not None and place == "after":
             out = out + _step(residuals, t)
@@ -117,9 +114,9 @@ def _normalised(u: Tensor, norm: Any) -> Tensor:
     return row(scale, 0, u) * u + row(shift, 0, u)
 
 
-def spike(neuron: Any, u: Tensor, p: Any, s: Any) -> Tensor:
+def spike(neuron: Any, u: Tensor, p: Any, s: Any, draws: Draws | None) -> Tensor:
     """The spikes of membranes `u`, with the surrogate's gradient."""
-    fired: Tensor = Spike.apply(neuron.excess(u, p), neuron.fire(u, p), neuron.surrogate, s)
+    fired: Tensor = Spike.apply(neuron.excess(u, p), neuron.fire(u, p), neuron.surrogate, s, draws)
     return fired
 
 
@@ -127,16 +124,18 @@ class Spike(torch.autograd.Function):
     """The step forward, the surrogate backward."""
 
     @staticmethod
-    def forward(ctx: Any, excess: Tensor, fired: Tensor, surrogate: Any, s: Any) -> Tensor:
+    def forward(
+        ctx: Any, excess: Tensor, fired: Tensor, surrogate: Any, s: Any, draws: Draws | None
+    ) -> Tensor:
         ctx.save_for_backward(excess)
-        ctx.surrogate, ctx.s = surrogate, s
+        ctx.surrogate, ctx.s, ctx.draws = surrogate, s, draws
         # A membrane that is no longer a number must not pass as a silent one.
         return fired.to(excess.dtype) + (excess - excess)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (excess,) = ctx.saved_tensors
-        return grad * ctx.surrogate.derivative(excess, ctx.s), None, None, None
+        return grad * ctx.surrogate.slope(excess, ctx.s, ctx.draws), None, None, None, None
 
 
 def compute_dtype(x: Tensor) -> torch.dtype:

@@ -25,6 +25,8 @@ class Arguments(NamedTuple):
     running_var: Tensor | None
     initial_u: Tensor | None
     initial_o: Tensor | None
+    start: Tensor | None
+    """Of the surrogate's draws, as `Draws` has it; None where nothing is drawn."""
     constants: list[Tensor]
     """The neuron's, then the surrogate's, that are tensors."""
     numbers: list[float]
@@ -44,6 +46,9 @@ class Arguments(NamedTuple):
     """The output's type; None for membranes alone."""
     gain_number: float
     eps: float
+    counter: int
+    """Of the first step's draws."""
+    samples: int
     sync: bool
     detach_reset: bool
     backend: str
@@ -91,9 +96,10 @@ class Arguments(NamedTuple):
 SCHEMA = (
     "Tensor x, Tensor? residual, Tensor? scale, Tensor? shift, Tensor? gain, "
     "Tensor? running_mean, Tensor? running_var, Tensor? initial_u, Tensor? initial_o, "
-    "Tensor[] constants, float[] numbers, str kinds, str equation, str mode, str place, "
-    "SymInt steps, SymInt batch, SymInt keep, bool mean, ScalarType? emit, float gain_number, "
-    "float eps, bool sync, bool detach_reset, str backend"
+    "Tensor? start, Tensor[] constants, float[] numbers, str kinds, str equation, str mode, "
+    "str place, SymInt steps, SymInt batch, SymInt keep, bool mean, ScalarType? emit, "
+    "float gain_number, float eps, SymInt counter, SymInt samples, bool sync, bool detach_reset, "
+    "str backend"
 )
 
 

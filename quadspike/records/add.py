@@ -27,8 +27,8 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.record import sha256, source_fingerprint
 
 SECONDS = (
-    "every training step, every evaluation and saving, compilation included; not "
-    "start-up (imports, data from disk, building the network) nor the measurements at the end"
+    "everything from the call of train on: data from disk, building the network, compilation, "
+    "every step, evaluation and saving; not the imports before it nor the measurements at the end"
 )
 
 
@@ -71,7 +71,7 @@ def _check_run(folder: RunFolder, recipe: Recipe, found: dict[str, Any]) -> None
     """Refuse a folder that is not finished, or whose files do not belong together."""
     if found["summary"]["status"] != "finished":
         raise QuadspikeError("the run was stopped before its end; go on with --resume")
-    if found["recipe"] != recipe.as_dict():
+    if Recipe.from_dict(found["recipe"]) != recipe:
         raise QuadspikeError(f"{RECIPE} and {RECORD} have different recipes")
     lines = folder.metrics.read_text(encoding="utf-8").splitlines()
     if [json.loads(line) for line in lines] != found["metrics"]:

@@ -166,8 +166,8 @@ def _remarks(records: Sequence[RunRecord]) -> list[str]:
         "Accuracy on the test set after the last epoch, the mean over seeds with the sample "
         f"standard deviation.{half} In brackets the best epoch's, chosen on held-out training "
         "images, or with * on the test set itself.",
-        "Time from the first step to the last evaluation, all evaluations and compilation "
-        "included, start-up not. Energy of one inference at 45 nm, from the spikes of 128 test "
+        "Time from data on disk to the last evaluation, all evaluations and compilation "
+        "included, imports not. Energy of one inference at 45 nm, from the spikes of 128 test "
         "images.",
         "The paper's figures are of QIF, its times on one A100; in brackets where its training was "
         "another than the run's. Made from `records/` by `quadspike records table`.",

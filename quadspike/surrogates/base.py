@@ -6,9 +6,12 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
+import torch
 from torch import Tensor
 
+from quadspike.draws import EACH, Draws, share
 from quadspike.errors import QuadspikeError
+from quadspike.randomness import fresh_key
 
 
 class Thresholded(Protocol):
@@ -28,15 +31,24 @@ class Thresholded(Protocol):
 
 @dataclass(frozen=True)
 class Surrogate:
-    """Base: `constants(neuron)` once per call, `derivative(v, s)` per element."""
+    """Base: `constants(neuron)` once per call, `derivative(v, s)` per element.
+
+    One that `draws` has `share` as the last of its constants: `derivative` is the slope for one
+    draw, uniform in (0, 1), that is put there, and `S` is the mean over all draws.
+    """
 
     name: ClassVar[str]
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this surrogate, if they cannot."""
+    not_vectorised: ClassVar[str] = ""
+    """Why the CPU's fast path cannot run it, if only that one cannot."""
     evolves: ClassVar[bool] = False
     """Whether it reads the neuron's `progress`, the share of the training that is done."""
-    draws: ClassVar[bool] = False
-    """Whether it draws random numbers: its constants then have fields `key` and `place`."""
+
+    @property
+    def draws(self) -> int:
+        """How many random numbers it draws for a place and a time step."""
+        return 0
 
     def constants(self, neuron: Thresholded) -> Any:
         """What `derivative` reads, as a named tuple."""
@@ -46,6 +58,21 @@ class Surrogate:
     def derivative(v: Any, s: Any) -> Any:
         """`S(v)`, standing in for d spike / d v."""
         raise NotImplementedError
+
+    def slope(self, v: Tensor, s: Any, draws: Draws | None = None) -> Tensor:
+        """`S(v)` of membranes `[B, ...]`; fresh draws unless given."""
+        if not self.draws:
+            plain: Tensor = self.derivative(v, s)
+            return plain
+        if draws is None:
+            draws = Draws.of(fresh_key(), "", self.draws, v)
+        total = torch.zeros_like(v)
+        for k in range(draws.samples):
+            if k % EACH == 0:
+                word = draws.word(v, k // EACH)
+            one = s._replace(share=share(word, k % EACH, v.dtype))
+            total = total + self.derivative(v, one)
+        return total / draws.samples
 
     def reach(self, neuron: Thresholded) -> tuple[Any, Any]:
         """The excesses between which `S` is at least half its peak."""

@@ -6,25 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import torch
-from torch import Tensor
-
 from quadspike.errors import check_count
-from quadspike.randomness import Key, bits, fresh_key
 from quadspike.surrogates.base import Surrogate, Thresholded, positive
 
-_BITS = 21
-"""Of a draw: a word of 64 holds three, and the largest |z| is 5.2."""
-_EACH = 64 // _BITS
 
-
-class Draws(NamedTuple):
-    """What the draws of one step of a layer depend on."""
-
-    delta: float
-    samples: int
-    key: Key | None = None
-    place: str = ""
+class _Nudge(NamedTuple):
+    height: Any
+    narrow: Any
+    share: Any = 0.5
 
 
 @dataclass(frozen=True)
@@ -39,27 +28,36 @@ class LocalZO(Surrogate):
     delta: float = 0.5
     samples: int = 5
     name: ClassVar[str] = "local-zo"
-    only_reference: ClassVar[str] = "LocalZO draws random numbers while it computes gradients"
-    draws: ClassVar[bool] = True
+    not_vectorised: ClassVar[str] = "LocalZO draws random numbers while it computes gradients"
 
     def __post_init__(self) -> None:
         positive("LocalZO", delta=self.delta)
         check_count("samples", self.samples)
 
-    def constants(self, neuron: Thresholded) -> Draws:
-        return Draws(self.delta, self.samples)
+    @property
+    def draws(self) -> int:
+        return self.samples
+
+    def constants(self, neuron: Thresholded) -> _Nudge:
+        return _Nudge(0.5 / self.delta, 0.5 / self.delta**2)
 
     @staticmethod
-    def derivative(v: Tensor, s: Draws) -> Any:
-        key = fresh_key() if s.key is None else s.key
-        distance, total = v.abs(), torch.zeros_like(v)
-        for k in range(s.samples):
-            if k % _EACH == 0:
-                word = bits(tuple(v.shape), key, f"{s.place}, word {k // _EACH}", v.device)
-            share = ((word >> k % _EACH * _BITS & (2**_BITS - 1)).to(v.dtype) + 0.5) * 2**-_BITS
-            z = math.sqrt(2) * share.erfinv()  # |N(0, 1)|, by its inverse distribution
-            total = total + (distance < s.delta * z).to(v.dtype) * z
-        return total / (2 * s.delta * s.samples)
+    def derivative(v: Any, s: Any) -> Any:
+        """`[|v| / (2 delta^2) < y] y` with `y = |z| / (2 delta)`, for one draw of |z|.
+
+        |z| is exceeded with the chance t = `s.share`: `|z| = (1 - t) P(1 - (t (2 - t))^(1/8))`,
+        P a polynomial fitted so that |z| has the distribution of |N(0, 1)| to 8e-7. Its values
+        are right to 7e-5 below 3, and to 0.006 at its end, 5.2.
+        """
+        b = 1.0 - (s.share * (2.0 - s.share)).sqrt().sqrt().sqrt()
+        p = 2.4943182 * b + 0.12461916
+        p = p * b - 2.0894144
+        p = p * b + 0.2873249
+        p = p * b + 2.3561591
+        p = p * b + 2.6248026
+        p = p * b + 1.2533184
+        y = (s.height - s.height * s.share) * p
+        return (v.abs() * s.narrow < y).to(v.dtype) * y
 
     def reach(self, neuron: Thresholded) -> tuple[float, float]:
         half = self.delta * math.sqrt(2 * math.log(2))  # of its mean, the Gaussian

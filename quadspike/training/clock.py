@@ -6,15 +6,15 @@ import time
 
 
 class Clock:
-    """Time spent in all parts of the run, and the pace of this part."""
+    """Time spent in all parts of the run since `called`, and the pace of this part from now on."""
 
-    def __init__(self, before: float, save_every: float, step: int) -> None:
-        self._start, self._before = time.monotonic(), before
+    def __init__(self, called: float, before: float, save_every: float, step: int) -> None:
+        self._called, self._start, self._before = called, time.monotonic(), before
         self._every, self._saved = save_every, time.monotonic()
         self._first_step = step
 
     def seconds(self) -> float:
-        return self._before + time.monotonic() - self._start
+        return self._before + time.monotonic() - self._called
 
     def save_due(self) -> bool:
         return time.monotonic() - self._saved >= self._every

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quadspike.data.split import Split
-from quadspike.errors import QuadspikeError, check_name
+from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.models import Network, load_model
 from quadspike.models.files import hold_initial_membranes
 from quadspike.training.distributed import Workers, choose_device
@@ -37,8 +37,12 @@ def evaluate(
     device: str = "auto",
     data_root: str | Path | None = None,
     backend: str = "auto",
+    timesteps: int | None = None,
 ) -> Evaluation:
-    """Score a run's saved weights on every test sample; `model` for one's own network."""
+    """Score a run's saved weights on every test sample; `model` for one's own network.
+
+    With `timesteps` static images are shown so many steps instead of the recipe's.
+    """
     check_name("weights", weights, ("last", "best"))
     folder = RunFolder(Path(run))
     recipe = folder.read_recipe()
@@ -50,16 +54,25 @@ def evaluate(
     if model is None and recipe.model == OWN:
         raise QuadspikeError(f"{folder.path} holds a run of your own network; give it as model=")
     place = choose_device(device, Workers())
+    asked = {} if timesteps is None else {"timesteps": check_count("timesteps", timesteps)}
+    if asked and model is not None:
+        raise QuadspikeError("timesteps is for the recipe's own network; set model.timesteps")
     if model is None:
-        model = load_model(path, backend=backend)
+        model = load_model(path, backend=backend, **asked)
     else:
         if recipe.aid == "imp":
             hold_initial_membranes(model, read_tensors(path))
         load_weights(model, path)
     with algorithms(recipe.deterministic):
         found = choose_data(recipe, data, data_root, place, Workers())
+        if asked and not found.geometry.static:
+            raise QuadspikeError(
+                f"timesteps={timesteps} is for static images; a recording of {recipe.dataset} has "
+                f"{recipe.timesteps} frames, as many as its steps"
+            )
         fresh = score(to_device(model, place), found.test, recipe, place, Workers())
-    return Evaluation(fresh, _recorded(folder, weights), path)
+    noted = _recorded(folder, weights) if timesteps in (None, recipe.timesteps) else None
+    return Evaluation(fresh, noted, path)
 
 
 def _recorded(folder: RunFolder, weights: str) -> float | None:

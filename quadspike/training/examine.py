@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -18,6 +17,7 @@ from quadspike.neurons import Neuron
 from quadspike.randomness import Key
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.training.distributed import Workers, choose_device
+from quadspike.training.fields import parse_fields
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, make_network, to_device
 from quadspike.training.recipe import OWN, Recipe
@@ -45,7 +45,7 @@ class Subject:
         """
         name, _, changes = str(given).partition(":")
         if name in RECIPES:
-            return cls(str(given), create_recipe(name, **_fields(changes)))
+            return cls(str(given), create_recipe(name, **parse_fields(changes)))
         if Path(given).is_dir():
             folder = RunFolder(Path(given))
             return cls(folder.path.name or str(given), folder.read_recipe(), folder)
@@ -139,17 +139,3 @@ def first_batch(data: TrainingData, images: Images, samples: int) -> Batch:
     axis = inputs[0].ndim - 4  # clips come time first
     together = torch.cat(inputs, axis).narrow(axis, 0, min(samples, count))
     return Batch(together, torch.cat(labels)[:samples])
-
-
-def _fields(changes: str) -> dict[str, Any]:
-    """`window=mean,timesteps=2` as fields of a recipe; what is no number or so is a name."""
-    fields = {}
-    for change in filter(None, changes.split(",")):
-        name, equals, value = change.partition("=")
-        if not equals:
-            raise QuadspikeError(f"a field of a recipe is given as NAME=VALUE, got {change!r}")
-        try:
-            fields[name] = json.loads(value)
-        except ValueError:
-            fields[name] = value
-    return fields

@@ -165,3 +165,14 @@ class RunFolder:
         wait for the disk.
         """
         write_text(self.metrics, "".join(json.dumps(line) + "\n" for line in history), flush=False)
+
+
+class CommonFolder(RunFolder):
+    """The folder of several runs: `recipe.json` is what they have in common.
+
+    From the moment that is written the folder is of that recipe, and refuses any other.
+    """
+
+    @property
+    def begun(self) -> bool:
+        return self.recipe.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ def train(
     >>> result.status
     'finished'
     """
+    called = time.monotonic()
     if not isinstance(recipe, Recipe):
         raise QuadspikeError(
             f"train takes a Recipe, got {recipe!r}; make one with create_recipe or Recipe(...)"
@@ -136,7 +138,7 @@ def train(
                 )
             if workers.first:
                 folder.forget_end()
-            return run.run(stop, 60 * checkpoint_minutes)
+            return run.run(stop, 60 * checkpoint_minutes, called)
 
 
 def default_folder(recipe: Recipe) -> Path:
@@ -203,9 +205,12 @@ class Training:
     def total_step(self) -> int:
         return self.progress.epoch * self.per_epoch + self.progress.step
 
-    def run(self, stop: Stop, save_every: float) -> Result:
-        """All epochs that are left; saves and ends early when `stop` says so."""
-        self.clock = Clock(self.progress.seconds, save_every, self.total_step)
+    def run(self, stop: Stop, save_every: float, called: float) -> Result:
+        """All epochs that are left; saves and ends early when `stop` says so.
+
+        The time counts from `called` on, by the monotonic clock.
+        """
+        self.clock = Clock(called, self.progress.seconds, save_every, self.total_step)
         beginning = Beginning(
             self.recipe,
             count_parameters(self.network),

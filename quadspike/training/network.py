@@ -17,7 +17,7 @@ from quadspike.errors import QuadspikeError
 from quadspike.losses import LOSSES
 from quadspike.models import Network, create_model, save_model
 from quadspike.neurons import NEURONS
-from quadspike.norms import synchronize
+from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.recipe import OWN, Recipe
 from quadspike.training.samples import random_batch
 from quadspike.training.step import autocast
@@ -63,6 +63,10 @@ def make_network(recipe: Recipe, geometry: Geometry, own: Network | None = None)
     if recipe.precision == "fp64":
         model.double()
     synchronize(model, recipe.sync_norm)
+    if recipe.fixed_norm:
+        for module in model.modules():
+            if isinstance(module, BatchNorm):
+                module.requires_grad_(False)
     return model
 
 

@@ -58,6 +58,7 @@ class Recipe:
         norm: tdbn, bn, tebn or mpbn.
         eta: tdBN's factor on the threshold; 1, and 1/sqrt(2) where branches meet, without it.
         initial_gain: What the weights of every normalisation start from.
+        fixed_norm: Leave its weights and biases as they start.
         sync_norm: Share the statistics of a batch among all workers.
         residual: fire-then-sum or sum-then-fire, for the ResNets.
         shortcut_neuron: Neurons on the projection shortcuts of a ResNet.
@@ -77,7 +78,8 @@ class Recipe:
         optimizer: sgd (with momentum) or adam (weight decay as L2).
         lr: The highest learning rate; from there a cosine to zero.
         momentum: Of sgd.
-        weight_decay: On weights; none on normalisation, biases and neurons.
+        weight_decay: On the weights of synapses; none on normalisation, biases and neurons.
+        decay_all: Weight decay on those too.
         warmup_epochs: Epochs in which the learning rate rises to its highest.
         clip: Largest norm of the gradient, if any.
         precision: fp32, bf16 (autocast) or fp64.
@@ -105,6 +107,7 @@ class Recipe:
     norm: str = "tdbn"
     eta: float | None = None
     initial_gain: float = 1.0
+    fixed_norm: bool = False
     sync_norm: bool = True
     residual: str = "fire-then-sum"
     shortcut_neuron: bool = True
@@ -125,6 +128,7 @@ class Recipe:
     lr: float = 0.1
     momentum: float = 0.9
     weight_decay: float = 1e-4
+    decay_all: bool = False
     warmup_epochs: float = 0.0
     clip: float | None = None
     precision: Precision = "fp32"
@@ -303,9 +307,11 @@ _OPTIONAL = ("surrogate", "aid", "split", "clip")
 _POSITIVE = ("lr", "clip", "window_scale")
 _FLAGS = (
     "detach_reset",
+    "fixed_norm",
     "sync_norm",
     "shortcut_neuron",
     "identity_norm",
+    "decay_all",
     "autoaugment",
     "deterministic",
 )

@@ -29,41 +29,45 @@ def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int) -> float:
 
 
 def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
-    """SGD with momentum or Adam with L2 decay; only the weights of synapses decay.
+    """SGD with momentum or Adam with L2 decay; only the weights of synapses decay, unless all do.
+
+    A neuron's own parameters learn at its `rate_factor`.
 
     Its state exists from the start, as zeros: the first step is like every other, in a graph
     and out, and a checkpoint always holds the same tensors.
     """
-    exempt = {
-        parameter
-        for module in model.modules()
-        if isinstance(module, Neuron | BatchNorm)
-        for parameter in module.parameters()
-    } | {m.initial_u for m in model.modules() if isinstance(m, Soma)}
     learned = [p for p in model.parameters() if p.requires_grad]
-    decays = [p.ndim >= 2 and p not in exempt for p in learned]
-    weights = [p for p, decay in zip(learned, decays, strict=True) if decay]
-    others = [p for p, decay in zip(learned, decays, strict=True) if not decay]
-    groups: list[dict[str, Any]] = [
-        {"params": weights, "weight_decay": recipe.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
+    exempt = set() if recipe.decay_all else _exempt(model)
+    neurons = [module for module in model.modules() if isinstance(module, Neuron)]
+    factors = {p: n.rate_factor for n in neurons for p in n.parameters()}
+    kinds: dict[tuple[bool, float], list[nn.Parameter]] = {}
+    for parameter in learned:
+        kind = parameter not in exempt, factors.get(parameter, 1.0)
+        kinds.setdefault(kind, []).append(parameter)
     device = learned[0].device
-    # On a GPU the rate is a tensor, so that a captured step reads it anew each time.
-    lr: float | Tensor = (
-        torch.tensor(recipe.lr, device=device) if device.type == "cuda" else recipe.lr
-    )
+
+    def rate(factor: float) -> float | Tensor:
+        """On a GPU a tensor, so that a captured step reads it anew each time."""
+        value = factor * recipe.lr
+        return torch.tensor(value, device=device) if device.type == "cuda" else value
+
+    groups: list[dict[str, Any]] = [
+        {
+            "params": parameters,
+            "weight_decay": recipe.weight_decay if decays else 0.0,
+            "lr": rate(factor),
+            "factor": factor,
+        }
+        for (decays, factor), parameters in kinds.items()
+    ]
     optimizer: torch.optim.Optimizer
     slots: tuple[str, ...]
     if recipe.optimizer == "sgd":
-        optimizer = torch.optim.SGD(groups, lr=lr, momentum=recipe.momentum, fused=True)
+        optimizer = torch.optim.SGD(groups, momentum=recipe.momentum, fused=True)
         slots = ("momentum_buffer",) if recipe.momentum else ()
     else:
         capturable = device.type == "cuda"
-        optimizer = torch.optim.Adam(
-            groups, lr=lr, betas=(0.9, 0.999), fused=True, capturable=capturable
-        )
+        optimizer = torch.optim.Adam(groups, betas=(0.9, 0.999), fused=True, capturable=capturable)
         slots = ("exp_avg", "exp_avg_sq")
     for parameter in learned:
         state = {slot: torch.zeros_like(parameter) for slot in slots}
@@ -73,13 +77,27 @@ def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
     return optimizer
 
 
+def _exempt(model: nn.Module) -> set[nn.Parameter]:
+    """What does not decay: all but the weights of synapses."""
+    apart = {
+        parameter
+        for module in model.modules()
+        if isinstance(module, Neuron | BatchNorm)
+        for parameter in module.parameters()
+    }
+    somas = [module for module in model.modules() if isinstance(module, Soma)]
+    apart |= {soma.initial_u for soma in somas if soma.initial_u is not None}
+    return apart | {parameter for parameter in model.parameters() if parameter.ndim < 2}
+
+
 def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
-    """The rate of the next step, for every group."""
+    """The rate of the next step, for every group its share."""
     for group in optimizer.param_groups:
+        own = group["factor"] * lr
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(lr)
+            group["lr"].fill_(own)
         else:
-            group["lr"] = lr
+            group["lr"] = own
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:

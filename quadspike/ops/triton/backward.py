@@ -27,6 +27,7 @@ from quadspike.ops.triton.common import (
     steps_of,
     tile_of,
 )
+from quadspike.ops.triton.draws import first_word, places_of, slope_of
 
 
 @triton.jit
@@ -52,6 +53,8 @@ def backward_kernel(
     s,
     initial_u,
     initial_o,
+    stream,
+    counter,
     x_gradient,
     residual_gradient,
     u_gradient,
@@ -62,6 +65,7 @@ def backward_kernel(
     rows,
     channels,
     space,
+    places,
     blocks,
     columns,
     programs,
@@ -74,6 +78,7 @@ def backward_kernel(
     P_KINDS: tl.constexpr,
     P_SLOTS: tl.constexpr,
     S_KINDS: tl.constexpr,
+    SAMPLES: tl.constexpr,
     SLOTS: tl.constexpr,
     THRESHOLD: tl.constexpr,
     EMITTED: tl.constexpr,
@@ -93,7 +98,8 @@ def backward_kernel(
 ):
     """Sums of gradients per channel (`SUM`), gradients of the inputs (`WRITE`), or both.
 
-    A slot is one sum per channel. `AFFINE_SLOTS` and `P_SLOTS` give the first slot of each
+    `stream` and `counter` are those of `SAMPLES` draws, `places` how many a channel has in a
+    sample. A slot is one sum per channel. `AFFINE_SLOTS` and `P_SLOTS` give the first slot of each
     constant, -1 for one whose gradient nobody wants; a constant per step takes `STEPS` slots,
     and then `CHUNK` must be `STEPS`.
     """
@@ -115,6 +121,7 @@ def backward_kernel(
     if COEFFICIENTS:
         slope = tl.load(coefficients + channel, mask=exists, other=0.0)
         constant = tl.load(coefficients + channels + channel, mask=exists, other=0.0)
+    word = first_word(stream, counter, SAMPLES)
     totals = ()
     for slot in tl.static_range(SLOTS):
         totals = totals + (tl.zeros([ROWS, COLUMNS], tl.float32),)
@@ -149,6 +156,7 @@ def backward_kernel(
                     u = equation.advance(u, o, current, now)
                     o = equation.fire(u, now).to(tl.float32)
             tl.debug_barrier()
+        place = places_of(begin, offsets, block, channel, channels, places, SAMPLES, ROWS, LAST)
         g_u = tl.zeros([ROWS, COLUMNS], tl.float32)
         g_o = tl.zeros([ROWS, COLUMNS], tl.float32)
         x_sum = tl.zeros([ROWS, COLUMNS], tl.float32)
@@ -188,7 +196,9 @@ def backward_kernel(
                 if OUT:
                     g_out = gs[k].to(tl.float32)
                     g_spike += g_out * now[EMITTED] if EMITTED >= 0 else g_out
-                g_v = g_spike * equation.derivative(equation.excess(us[k + 1], now), soft)
+                g_v = g_spike * slope_of(
+                    equation.excess(us[k + 1], now), soft, word, t, place, equation, SAMPLES
+                )
                 g_u += g_v * excess_in[0]
                 if KEEP == STEPS:
                     g_u += tl.load(membrane_gradient + target, mask=inside, other=0.0)

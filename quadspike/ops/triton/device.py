@@ -65,8 +65,8 @@ def device_function(
     function: Callable[..., Any], fields: tuple[str, ...], zeros: tuple[bool, ...]
 ) -> Any:
     """`function` for the GPU: no annotations, `p.field` as the place in a plain tuple,
-    `value.to(dtype)` as `number(value)`, and `abs` as Triton's. What a constant that is zero
-    multiplies is left out."""
+    `value.to(dtype)` as `number(value)`, and `abs` and `sqrt` as Triton's. What a constant that
+    is zero multiplies is left out."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -86,6 +86,10 @@ def device_function(
 
 def _is_zero(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0
+
+
+def _of_triton(name: str) -> ast.expr:
+    return ast.Attribute(ast.Name("tl", ast.Load()), name, ast.Load())
 
 
 class _Places(ast.NodeTransformer):
@@ -117,9 +121,8 @@ class _Places(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "abs":
-            ours = ast.Attribute(ast.Name("tl", ast.Load()), "abs", ast.Load())
-            return ast.copy_location(ast.Call(ours, node.args, []), node)
-        if not (isinstance(node.func, ast.Attribute) and node.func.attr == "to"):
+            return ast.copy_location(ast.Call(_of_triton("abs"), node.args, []), node)
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "sqrt")):
             return node
-        name = ast.Name("number", ast.Load())
-        return ast.copy_location(ast.Call(name, [node.func.value], []), node)
+        ours = _of_triton("sqrt") if node.func.attr == "sqrt" else ast.Name("number", ast.Load())
+        return ast.copy_location(ast.Call(ours, [node.func.value], []), node)

@@ -67,6 +67,7 @@ def walk(
     held = chunk * (3 if a.place == "before" and a.residual is not None else 2)
     if sums:
         held += max(0, slots.total - 2)  # scale and shift are counted in
+        held *= 3 if a.samples else 1  # draws take registers of their own
     cut = shape.cut("sums" if sums else "input", a.x, held, sums or chunk < a.steps)
     partials = scratch = None
     if sums:
@@ -91,6 +92,8 @@ def walk(
         s,
         a.initial_u,
         a.initial_o,
+        a.start,
+        a.counter if a.samples else None,
         result.x,
         result.residual,
         result.initial_u,
@@ -99,6 +102,7 @@ def walk(
         scratch,
         equation(a),
         *shape[:3],
+        layout.space_of(a.x) if a.samples else None,
         cut.blocks,
         cut.columns,
         cut.programs,
@@ -111,6 +115,7 @@ def walk(
         P_KINDS=a.p_kinds,
         P_SLOTS=slots.p,
         S_KINDS=a.s_kinds,
+        SAMPLES=a.samples,
         SLOTS=slots.total if sums else 0,
         THRESHOLD=known.place("u_th"),
         EMITTED=known.place("emitted"),

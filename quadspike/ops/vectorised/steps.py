@@ -181,6 +181,8 @@ class _AnyConstants:
 @cache
 def obstacle(neuron: Any, surrogate: Any) -> str:
     """Why the lines of a neuron and a surrogate cannot be recorded; empty if they can."""
+    if surrogate.not_vectorised:
+        return str(surrogate.not_vectorised)
     tape = Tape()
     p = _AnyConstants(tape)
     try:

@@ -1,0 +1,95 @@
+"""Which settings a sweep has: every combination of values, and single ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from quadspike.errors import QuadspikeError, check_name
+from quadspike.training.recipe import OWN, Recipe
+
+_FIELDS = [field.name for field in dataclasses.fields(Recipe)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A recipe, and what it is called after: the fields that were asked for.
+
+    >>> recipe = Recipe("mine", "digits", "mlp")
+    >>> Setting.of(recipe, {"eta": 0.5, "window": "mean"}).name
+    'window-mean_eta-0.5'
+    """
+
+    name: str
+    recipe: Recipe
+
+    @classmethod
+    def of(cls, base: Recipe, fields: Mapping[str, Any]) -> Setting:
+        """`base` with other fields, checked; refused by name."""
+        if not fields:
+            raise QuadspikeError("a setting has at least one FIELD=VALUE, got none")
+        for field in fields:
+            check_name("field of a recipe", field, _FIELDS)
+        for field, instead in (("seed", "--seeds"), ("name", "--out")):
+            if field in fields:
+                raise QuadspikeError(f"a sweep is not over {field!r}; use {instead}")
+        # In the recipe's order, so that nothing is called anew if it is asked in another one.
+        name = "_".join(f"{field}-{_text(fields[field])}" for field in _FIELDS if field in fields)
+        try:
+            recipe = base.but(**fields)
+        except QuadspikeError as error:
+            raise QuadspikeError(f"{name} is refused: {error}") from None
+        if OWN in (recipe.dataset, recipe.model):
+            raise QuadspikeError(f"{name} is refused: a sweep has no network or data of your own")
+        return cls(name, recipe)
+
+
+def settings(
+    base: Recipe,
+    over: Mapping[str, Sequence[Any]] | None = None,
+    also: Iterable[Mapping[str, Any]] = (),
+) -> list[Setting]:
+    """Every combination of the values in `over`, then those of `also`; a recipe once.
+
+    Without `over` there are only those of `also`.
+
+    >>> recipe = Recipe("mine", "digits", "mlp")
+    >>> found = settings(recipe, {"neuron": ["qif", "lif"], "lr": [0.1]}, [{"window": "mean"}])
+    >>> [setting.name for setting in found]
+    ['neuron-qif_lr-0.1', 'neuron-lif_lr-0.1', 'window-mean']
+    """
+    over = over or {}
+    combined = [dict(zip(over, values, strict=True)) for values in product(*over.values())]
+    found: list[Setting] = []
+    refused: list[str] = []
+    for fields in (*(combined if over else ()), *also):
+        try:
+            setting = Setting.of(base, fields)
+        except QuadspikeError as error:
+            refused.append(str(error))
+            continue
+        if all(setting.recipe != other.recipe for other in found):
+            found.append(setting)
+    if refused:
+        more = f" (and {len(refused) - 1} more settings are refused)" if len(refused) > 1 else ""
+        raise QuadspikeError(refused[0] + more)
+    if not found:
+        raise QuadspikeError(
+            "a sweep needs something to vary: --over FIELD=VALUE,VALUE or --also FIELD=VALUE"
+        )
+    return found
+
+
+def _text(value: Any) -> str:
+    """As a file and a record may be called.
+
+    >>> [_text(value) for value in (None, True, 1.0, 1e20, 1e-5, "mean")]
+    ['null', 'true', '1', '1e20', '1e-05', 'mean']
+    """
+    if value is None or isinstance(value, bool):
+        return str(value).lower().replace("none", "null")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value).replace("+", "")
