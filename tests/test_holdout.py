@@ -9,7 +9,7 @@ from quadspike import QuadspikeError
 from quadspike.training.holdout import hold_out
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=500)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=80), st.data())
 def test_every_sample_is_on_one_side_and_classes_in_proportion(labels, data):
     labels = torch.tensor(labels)
@@ -21,7 +21,10 @@ def test_every_sample_is_on_one_side_and_classes_in_proportion(labels, data):
     assert (held.diff() > 0).all()
     sizes = torch.bincount(labels)
     share = sizes * count / len(labels)
-    assert ((torch.bincount(labels[held], minlength=len(sizes)) - share).abs() <= 1).all()
+    # Each class is rounded by half a sample at most, and shares in what all roundings add up to.
+    bound = 0.5 + 0.5 * (sizes > 0).sum() * sizes / len(labels)
+    taken = torch.bincount(labels[held], minlength=len(sizes))
+    assert ((taken - share).abs() <= bound + 1e-6).all()
 
 
 def test_equal_classes_are_held_out_evenly():
