@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import torch
 
@@ -45,6 +47,18 @@ def check_device(given: str) -> torch.device:
             f"no device {given!r} here ({reason}); use cpu, cuda or cuda:N"
         ) from None
     return device
+
+
+def is_number(given: object) -> TypeGuard[int | float]:
+    """Whether `given` is an int or a float that is finite, as a float holds it.
+
+    >>> import math
+    >>> [is_number(value) for value in (1, 0.5, True, math.inf, 10**400, "1")]
+    [True, True, False, False, False, False]
+    """
+    if not isinstance(given, int | float) or isinstance(given, bool):
+        return False
+    return abs(given) <= sys.float_info.max  # not converted: a float cannot hold every int
 
 
 def check_count(name: str, given: object) -> int:

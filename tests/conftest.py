@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,23 @@ def calibrate(model: nn.Module, x: torch.Tensor) -> nn.Module:
     for norm in norms:
         norm.momentum = 0.1
     return model.eval()
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A git repository of the package, to keep records in."""
+    from tests.record_cases import make_repository
+
+    return make_repository(tmp_path_factory.mktemp("repository"))
+
+
+@pytest.fixture
+def records(repository: Path) -> Iterator[Path]:
+    """Its folder of records, empty."""
+    folder = repository / "records"
+    yield folder
+    shutil.rmtree(folder)
+    folder.mkdir()
 
 
 @pytest.fixture(autouse=True)

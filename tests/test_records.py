@@ -22,17 +22,12 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.record import source_fingerprint
 from tests import run_folders
 from tests.conftest import run_cli
-from tests.record_cases import change, commit, git, make_repository, make_run, sum_anew, tiny
+from tests.record_cases import change, commit, git, make_run, sum_anew, tiny
 
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory):
-    return make_repository(tmp_path_factory.mktemp("repository"))
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +39,6 @@ def trained(tmp_path_factory):
 def run(trained, tmp_path):
     """A copy of the run, to be changed."""
     return Path(shutil.copytree(trained, tmp_path / trained.name))
-
-
-@pytest.fixture
-def records(repository):
-    """An empty folder of records in the repository."""
-    folder = repository / "records"
-    yield folder
-    shutil.rmtree(folder)
-    folder.mkdir()
 
 
 @pytest.fixture
@@ -154,6 +140,14 @@ def test_runs_that_do_not_add_up_are_refused(run, records, capsys, keys, value, 
     assert err.startswith("quadspike: ")
     assert said in err
     assert not list(records.iterdir())
+
+
+def test_a_run_from_before_a_field_existed_has_its_default(run, records):
+    content = json.loads((run / "record.json").read_text())
+    del content["recipe"]["decay_all"]
+    (run / "record.json").write_text(json.dumps(content))
+    assert run_cli("records", "add", str(run), "--records", str(records)) == 0
+    assert problems(records) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from quadspike.comparison import compare
 from quadspike.records import Store, verify
 from tests.conftest import run_cli
-from tests.record_cases import change, make_repository, sum_anew, tiny
+from tests.record_cases import change, sum_anew, tiny
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +20,6 @@ def compared(tmp_path_factory):
     change(out / "comparison.json", ("environment", "commit"), None)
     change(out / "comparison.json", ("environment", "clean"), None)
     return out
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory):
-    return make_repository(tmp_path_factory.mktemp("repository"))
-
-
-@pytest.fixture
-def records(repository):
-    folder = repository / "records"
-    yield folder
-    shutil.rmtree(folder)
-    folder.mkdir()
 
 
 @pytest.fixture

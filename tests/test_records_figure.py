@@ -117,6 +117,12 @@ def test_what_cannot_be_drawn_is_refused(store, tmp_path):
         against(runs[:1], "lr")
 
 
+def test_a_single_epoch_is_seen():
+    series = [Series(name, [[(1.0, y)]]) for name, y in (("a", 89.0), ("b", 90.0))]
+    (ax,) = draw(Plot("epoch", "accuracy", series, "epochs")).axes
+    assert [line.get_marker() for line in ax.lines] == ["o", "o"]
+
+
 def test_labels_keep_apart_and_in_their_order():
     close = [0.9, 0.95, 0.955, 0.96, 0.97]
     found = apart(close, 0.1)

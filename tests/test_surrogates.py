@@ -202,9 +202,9 @@ def test_config_round_trip(name):
     [
         (lambda: create_surrogate("sigmod"), "did you mean 'sigmoid'"),
         (lambda: create_surrogate({"name": "arctan", "beta": 1}), "arctan"),
-        (lambda: Window("middle"), "unknown window center"),
-        (lambda: Window(float("inf")), "finite membrane, got inf"),
-        (lambda: Window(True), "unknown window center"),
+        (lambda: Window("middle"), "stationary or a finite number"),
+        (lambda: Window(float("inf")), "finite number.* got inf"),
+        (lambda: Window(True), "got True"),
         (lambda: Window(height="two"), "unknown window height"),
         (lambda: Window(scale=0.0), "scale > 0"),
         (lambda: Rectangle(half_width=0), "half_width > 0"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import torch
 from torch import nn
 
 from quadspike import composition
-from quadspike.errors import QuadspikeError, check_count, check_name
+from quadspike.errors import QuadspikeError, check_count, check_name, is_number
 from quadspike.models import resnet, small, vgg
 from quadspike.models.network import Network, Readout
 from quadspike.models.parts import Build
@@ -237,18 +236,13 @@ def check_gains(
 ) -> None:
     """Refuse gains that are none, and those of a normalisation that is not there."""
     for option, value in (("eta", eta), ("initial_gain", initial_gain)):
-        if not (value is None and option == "eta") and not _is_positive(value):
+        if not (value is None and option == "eta") and not (is_number(value) and value > 0):
             raise QuadspikeError(f"{option} must be a number > 0, got {value!r}")
     if eta is not None and norm != "tdbn":
         raise QuadspikeError(f"eta={eta!r} is tdBN's, got norm={norm!r}; leave it out")
     if norm is None and (initial_gain != 1 or identity_norm):
         asked = "identity_norm=True" if identity_norm else f"initial_gain={initial_gain!r}"
         raise QuadspikeError(f"{asked} is for a normalisation, got norm=None; leave it out")
-
-
-def _is_positive(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 < value <= sys.float_info.max  # type: ignore[operator]
 
 
 @contextmanager

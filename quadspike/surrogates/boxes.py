@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
-from quadspike.errors import QuadspikeError, check_name
+from quadspike.errors import QuadspikeError, check_name, is_number
 from quadspike.surrogates.base import Surrogate, Thresholded, positive
 
 
@@ -59,10 +58,12 @@ Height = Literal["one", "unit-area"]
 
 def check_center(kind: str, given: object) -> None:
     """Refuse what is neither the name of a centre nor a finite membrane."""
-    if not isinstance(given, int | float) or isinstance(given, bool):
-        check_name(kind, given, get_args(Center))
-    elif not abs(given) <= sys.float_info.max:
-        raise QuadspikeError(f"{kind} must be a finite membrane, got {given}")
+    names = get_args(Center)
+    if given not in names and not is_number(given):
+        raise QuadspikeError(
+            f"{kind} must be {', '.join(names)} or a finite number, the membrane in its middle; "
+            f"got {given!r}"
+        )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -12,7 +11,7 @@ from typing import Any, Literal, get_args
 from quadspike import composition
 from quadspike.aids.shortcuts import ShortcutForm
 from quadspike.data.events.cifar10dvs import SPLITS
-from quadspike.errors import QuadspikeError, check_count, check_name
+from quadspike.errors import QuadspikeError, check_count, check_name, is_number
 from quadspike.models import list_models
 from quadspike.models.registry import MODELS, check_gains
 from quadspike.models.resnet import RESIDUALS
@@ -165,13 +164,13 @@ class Recipe:
                 raise QuadspikeError(f"{field} must be True or False, got {getattr(self, field)!r}")
         for field, (low, high) in _RANGES.items():
             value = getattr(self, field)
-            if not (_is_number(value) and low <= value <= high):
+            if not (is_number(value) and low <= value <= high):
                 bound = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f">= {low:g}"
                 raise QuadspikeError(f"{field} must be a number {bound}, got {value!r}")
         for field in _POSITIVE:
             value = getattr(self, field)
             missing = value is None and field in _OPTIONAL
-            if not (missing or (_is_number(value) and value > 0)):
+            if not (missing or (is_number(value) and value > 0)):
                 raise QuadspikeError(f"{field} must be a number > 0, got {value!r}")
         self._check_together()
 
@@ -292,15 +291,6 @@ class Recipe:
             for name, value in self.as_dict().items()
             if value != theirs[name]
         }
-
-
-def _is_number(value: object) -> bool:
-    # Compared and not converted: a float cannot hold every int.
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and abs(value) <= sys.float_info.max
-    )
 
 
 _OPTIONAL = ("surrogate", "aid", "split", "clip")
