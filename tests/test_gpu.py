@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 
 import pytest
 import torch
@@ -308,6 +309,22 @@ def test_an_evaluation_s_graph_takes_the_step_s_memory():
             torch.cuda.empty_cache()
             held.append(torch.cuda.memory_reserved())
     assert held[1] - held[0] < 0.25 * 2**30  # by itself it would take 0.7 GiB
+
+
+def test_a_captured_run_leaves_no_memory_behind():
+    """Else a comparison's later methods seem to need more."""
+    recipe = Recipe("graph", "cifar10", "resnet8", precision="bf16")
+    device, geometry = torch.device("cuda"), GEOMETRIES["cifar10"]
+    held = []
+    for _ in range(3):
+        trainee = Trainee(to_device(make_network(recipe, geometry), device).train(), recipe)
+        step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 9)
+        learn, _, _ = choose_runners(step)
+        learn(*random_batch(recipe, geometry, 16, device))
+        del trainee, step, learn
+        gc.collect()
+        held.append(torch.cuda.memory_allocated())
+    assert held[2] <= held[0] + 2**20
 
 
 def test_a_spoilt_step_is_found_in_a_graph():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
+from quadspike.training.graph import capture, warm_up
 from quadspike.training.memory import GIB
 
 Work = Callable[[], object]
@@ -89,18 +90,11 @@ class Captured:
 
     def __init__(self, work: Work, warm_ups: int = 3) -> None:
         self._work = work  # a graph does not keep alive what it reads
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(warm_ups):
-                work()
-        torch.cuda.current_stream().wait_stream(side)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            work()
+        warm_up(work, warm_ups)
+        self._replay = capture(work)
 
     def __call__(self) -> None:
-        self._graph.replay()
+        self._replay()
 
 
 class Peak:
