@@ -87,3 +87,19 @@ def test_the_numbers_in_the_docs(window, shift, stretch, firing):
     bias = surrogate_bias(QIF(), window)
     found = (bias.shift.ratio, bias.stretch.ratio, bias.firing)
     assert found == pytest.approx((shift, stretch, firing), abs=0.0055)
+
+
+def test_agreement_is_of_directions_alone():
+    """A box of any height around the mean agrees as well; one at the threshold, the better the
+    narrower."""
+    low, high = (surrogate_bias(QIF(), Rectangle(0.4, height=h)) for h in (0.3, 2.0))
+    assert low.agreement == pytest.approx(high.agreement)
+    widths = (0.01, 0.3, 0.6, 0.9)
+    found = [surrogate_bias(QIF(), Rectangle(w, height=1.0)).agreement for w in widths]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_window_blind_to_a_stretch_agrees_by_the_shift_alone():
+    """Without memory z(u_th) = 1: true slopes are equal, the literal window has only one."""
+    assert surrogate_bias(MEMORYLESS, Window("mean")).agreement == pytest.approx(math.sqrt(0.5))

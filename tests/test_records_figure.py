@@ -9,7 +9,16 @@ from matplotlib.text import Annotation, Text
 from PIL import Image
 
 from quadspike import QuadspikeError
-from quadspike.records import Plot, Series, Store, against, curves, draw, read_groups
+from quadspike.records import (
+    Plot,
+    Series,
+    Store,
+    against,
+    by_agreement,
+    curves,
+    draw,
+    read_groups,
+)
 from quadspike.records.picture import apart
 from tests.conftest import run_cli
 from tests.record_cases import put
@@ -170,3 +179,26 @@ def test_the_command_draws_what_is_on_record(store, tmp_path, capsys):
     assert run_cli("records", "figure", "none", *figure[3:], str(tmp_path / "figure.png")) == 2
     assert "those that have are: study" in capsys.readouterr().err
     assert not (tmp_path / "figure.png").exists()
+
+
+def test_every_run_is_a_point_at_its_surrogate_s_agreement(store):
+    put(store, "study/mean", 0.5, 0.4, window="mean", **SHORT)
+    put(store, "study/wide", 0.5, 0.6, window="mean", eta=2.0, **SHORT)
+    put(store, "study/gain", 0.5, 0.61, window="mean", initial_gain=2.0, **SHORT)
+    put(store, "study/plain", 0.5, 0.58, window="mean", norm="bn", **SHORT)
+    put(store, "study/lif", 0.5, 0.7, neuron="lif", **SHORT)
+    plot = by_agreement(read_groups(store, ["study"]))
+    assert (plot.along, plot.joined) == ("numbers", False)
+    lif, qif = plot.series
+    assert (lif.label, qif.label) == ("LIF", "QIF")
+    (narrow, _), *spread = sorted(point for run in qif.runs for point in run)
+    assert narrow == pytest.approx(0.760, abs=1e-3)
+    # All three make currents of twice the spread: the threshold is 0.5, and bn's spread is 1.
+    assert [x for x, _ in spread] == pytest.approx([0.921] * 3, abs=1e-3)
+    assert not [line for line in draw(plot).axes[0].lines if len(line.get_xdata())]
+
+
+def test_agreement_is_refused_where_nobody_knows_the_currents(store):
+    put(store, "study/tebn", 0.5, 0.4, norm="tebn", **SHORT)
+    with pytest.raises(QuadspikeError, match="norm='tebn'"):
+        by_agreement(read_groups(store, ["study"]))

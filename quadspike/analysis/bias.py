@@ -51,6 +51,17 @@ class Bias:
     stretch: Slope
     firing: float
 
+    @property
+    def agreement(self) -> float:
+        """The cosine between (shift, stretch) as the surrogate has them and as they are.
+
+        Whatever both have too large or too small alike, a learning rate makes good; this it
+        cannot.
+        """
+        true = np.array([self.shift.true, self.stretch.true])
+        said = np.array([self.shift.surrogate, self.stretch.surrogate])
+        return float(true @ said / (np.linalg.norm(true) * np.linalg.norm(said)))
+
 
 def surrogate_bias(
     neuron: Neuron, surrogate: Surrogate | None = None, density: MembraneDensity | None = None

@@ -178,21 +178,32 @@ def figure(
 
       quadspike records figure window residual --x window --out centres.svg
 
+      quadspike records figure window --x agreement --out agreement.png
+
     Accuracy is on the held-out images where every run has them, else on the test set. Seeds of
     the same recipe are one line, through their mean.
 
     Args:
         groups: Drawn together, if several.
         out: The file: .png, .svg or .pdf.
-        x: Accuracy after the last epoch against that field, instead of learning curves.
+        x: Accuracy after the last epoch against that field, instead of learning curves; or
+            against the agreement of the surrogate with the slope it stands for (docs/neuron.md).
         records: The folder of records.
     """
     from quadspike.analysis.figures.saving import figure_format, write_figure
-    from quadspike.records import Store, against, curves, draw, read_groups
+    from quadspike.records import (
+        AGREEMENT,
+        Store,
+        against,
+        by_agreement,
+        curves,
+        draw,
+        read_groups,
+    )
 
     figure_format(out)
     runs = read_groups(Store(records), groups)
-    plot = curves(runs) if x is None else against(runs, x)
+    plot = curves(runs) if x is None else by_agreement(runs) if x == AGREEMENT else against(runs, x)
     write_figure(draw(plot), out)
     print(f"{out}: {len(runs)} runs in {len(plot.series)} line{'s' * (len(plot.series) > 1)}")
 

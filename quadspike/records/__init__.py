@@ -1,6 +1,7 @@
 """Records: what a run or a comparison came to, small enough to keep and checked by anyone."""
 
 from quadspike.records.add import record_run
+from quadspike.records.agreement import AGREEMENT, by_agreement
 from quadspike.records.comparisons import record_comparison
 from quadspike.records.groups import read_groups
 from quadspike.records.picture import draw
@@ -12,12 +13,14 @@ from quadspike.records.verdicts import Verdict, verify
 from quadspike.records.weights import evaluate_export, export, load_export
 
 __all__ = [
+    "AGREEMENT",
     "Plot",
     "Repository",
     "Series",
     "Store",
     "Verdict",
     "against",
+    "by_agreement",
     "curves",
     "draw",
     "evaluate_export",

@@ -54,7 +54,8 @@ def draw(plot: Plot) -> Figure:
         dash = _DASHES[index // len(_COLORS) % len(_DASHES)]
         x, y = zip(*series.mean(), strict=True)
         lone = "o" if len(x) == 1 else ""  # no line shows it
-        ax.plot(x, y, color=color, ls=dash, marker=lone, clip_on=not lone, zorder=3)
+        if plot.joined:
+            ax.plot(x, y, color=color, ls=dash, marker=lone, clip_on=not lone, zorder=3)
         if plot.along == "epochs":
             low, high = zip(*((min(v), max(v)) for v in series.at().values()), strict=True)
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0)

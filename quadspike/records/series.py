@@ -56,14 +56,16 @@ class Plot:
     along: Literal["epochs", "numbers", "names"]
     """What the x axis is; on one of names, places are ordinals."""
     names: dict[str, float] = field(default_factory=dict)
+    joined: bool = True
+    """Whether a line goes through the points of a series."""
 
 
 def curves(records: Sequence[RunRecord]) -> Plot:
     """Accuracy by epochs, a line for each setting."""
-    judge, said = _judge(records)
+    judge, said = judged_by(records)
     fields = differing(records)
     series = [
-        Series(label(runs[0], fields), [_curve(run, judge) for run in runs])
+        Series(label(runs[0], fields), [curve(run, judge) for run in runs])
         for runs in by_setting(records)
     ]
     return Plot("epoch", said, series, "epochs")
@@ -81,7 +83,7 @@ def against(records: Sequence[RunRecord], x: str) -> Plot:
         others = f"they differ in: {', '.join(fields)}" if fields else "they differ in no field"
         raise QuadspikeError(f"these runs do not differ in {x!r}; {others}")
     fields.remove(x)
-    judge, said = _judge(records)
+    judge, said = judged_by(records)
     places = [place(record, x) for record in records]
     row = list(dict.fromkeys(text for *_, text in sorted(rank(record, x) for record in records)))
     found: dict[str, list[Points]] = {}
@@ -89,7 +91,7 @@ def against(records: Sequence[RunRecord], x: str) -> Plot:
         at = place(record, x)
         if at is None or None in places:
             at = row.index(shown(x, setting(record)[x]))
-        found.setdefault(label(record, fields), []).append([(at, _curve(record, judge)[-1][1])])
+        found.setdefault(label(record, fields), []).append([(at, curve(record, judge)[-1][1])])
     series = [Series(called, runs) for called, runs in found.items()]
     if None in places:
         names = {text: float(at) for at, text in enumerate(row)}
@@ -98,14 +100,15 @@ def against(records: Sequence[RunRecord], x: str) -> Plot:
     return Plot(said_x, said, series, "numbers", _names(records, x))
 
 
-def _judge(records: Sequence[RunRecord]) -> tuple[str, str]:
+def judged_by(records: Sequence[RunRecord]) -> tuple[str, str]:
     """Whose accuracy is drawn, and how the axis calls it: one that all of the runs have."""
     if all(record.recipe.validation for record in records):
         return "validation_accuracy", "accuracy on held-out images, %"
     return "test_accuracy", "test accuracy, %"
 
 
-def _curve(record: RunRecord, judge: str) -> Points:
+def curve(record: RunRecord, judge: str) -> Points:
+    """Accuracy in percent after every epoch that has one."""
     return [(line["epoch"], 100 * line[judge]) for line in record.metrics if judge in line]
 
 

@@ -1,4 +1,4 @@
-"""Gradients, windows and firing rates by depth, of one network or of several."""
+"""Gradients, windows, firing rates and memory by depth, of one network or of several."""
 
 from __future__ import annotations
 
@@ -27,33 +27,41 @@ _SHORT = 45
 
 @styled
 def draw_depth(found: Sequence[dict[str, Any]]) -> Figure:
-    """Above, the gradient's size at every soma's output; below, window and rate.
+    """The gradient's size at every soma's output; window and rate; how alike two steps are.
 
-    A line follows the main path; somas on shortcuts stand beside it.
+    The last is left out where every network has a single step. A line follows the main path;
+    somas on shortcuts stand beside it.
     """
     names = [[layer["layer"] for layer in network["layers"]] for network in found]
     longest = max(names, key=len)
     columns = 2 if max(len(network["label"]) for network in found) <= _SHORT else 1
-    figure = new_figure(height=4.2 + 0.17 * (len(found) + 2) / columns)
-    above, below = figure.subplots(2, 1, sharex=True)
-    for network, (color, marker) in zip(found, cycle(_LOOKS), strict=False):
+    alike = [[layer["temporal_correlation"] for layer in network["layers"]] for network in found]
+    panels = 3 if any(value is not None for own in alike for value in own) else 2
+    figure = new_figure(height=0.8 + 1.7 * panels + 0.17 * (len(found) + 2) / columns)
+    axes = figure.subplots(panels, 1, sharex=True)
+    above, below = axes[:2]
+    for network, own, (color, marker) in zip(found, alike, cycle(_LOOKS), strict=False):
         gradient = [layer["gradient"]["output"] for layer in network["layers"]]
         look = {"color": color, "marker": marker}
         _draw(above, network, gradient, "-", label=network["label"], **look)
         for field, line in (("inside_window", "-"), ("rate", "--")):
             _draw(below, network, [layer[field] for layer in network["layers"]], line, **look)
+        if panels > 2:
+            _draw(axes[2], network, own, "-", **look)
     above.set_yscale("log")
     above.set_ylabel(r"RMS of $\partial L / \partial o$")
     below.set_ylabel("share of membranes")
     below.set_ylim(0, 1)
+    if panels > 2:
+        axes[2].set_ylabel("correlation of\nneighbouring steps")
     for line, meaning in (("-", "inside the window"), ("--", "firing")):
         below.plot([], [], color=GREY, ls=line, label=meaning)
     if all(own == longest[: len(own)] for own in names):
         ticks = [name.removesuffix(".soma") for name in longest]
-        below.set_xticks(range(len(ticks)), ticks, rotation=90)
+        axes[-1].set_xticks(range(len(ticks)), ticks, rotation=90)
     else:
-        below.set_xlabel("soma, from the input on")
-    for ax in (above, below):
+        axes[-1].set_xlabel("soma, from the input on")
+    for ax in axes:
         ax.grid(color="#e6e6e6", linewidth=0.5)
     legend_below(figure, columns)
     return figure
