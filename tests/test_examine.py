@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from quadspike import QuadspikeError
+from quadspike import QIF, QuadspikeError
+from quadspike.analysis.figures.layer_membranes import draw_membranes
 from quadspike.data.split import Split
 from quadspike.training.distributed import Workers
 from quadspike.training.examine import Subject, examine_layers, first_batch
@@ -102,6 +105,70 @@ def test_the_command_compares_prints_writes_and_draws(finished, tmp_path, capsys
     assert run_cli("layers", str(out), "--figure", str(again)) == 0
     assert capsys.readouterr().out == printed
     assert again.read_text() == figure.read_text()
+
+
+def test_membranes_are_drawn_from_a_run_and_from_its_file(finished, tmp_path):
+    initial, both = tmp_path / "initial.json", tmp_path / "both.json"
+    options = ["--samples", "16", "--device", "cpu"]
+    assert (
+        run_cli("layers", str(finished), "--weights", "initial", "-o", str(initial), *options) == 0
+    )
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    out = ("--out", str(both), "--membranes", str(one), *options)
+    assert run_cli("layers", str(initial), str(finished), *out) == 0
+    assert run_cli("layers", str(both), "--membranes", str(two)) == 0
+    assert one.read_text() == two.read_text()
+    assert max(map(len, both.read_text().splitlines())) > 200  # counts are on one line
+    networks = json.loads(both.read_text())["networks"]
+    assert [network["weights"] for network in networks] == ["initial", "last"]
+    assert networks[0] == json.loads(initial.read_text())["networks"][0]
+    for layer in networks[1]["layers"]:
+        seen = layer["histogram"]
+        total = sum(seen["counts"]) + seen["below"] + seen["above"]
+        assert total == 2 * 16 * 128  # steps, images, neurons
+
+
+def test_a_panel_says_what_its_layer_does():
+    networks = [
+        examine_layers(given, samples=16, device="cpu") for given in (RECIPE, f"{RECIPE},norm=bn")
+    ]
+    with_theory, both = draw_membranes(networks[:1]), draw_membranes(networks)
+    first = with_theory.axes[0]
+    layer = networks[0]["layers"][0]
+    assert first.get_title(loc="left") == "hidden1"
+    said = f"{layer['inside_window']:.0%} inside, {layer['rate']:.1%} fire"
+    assert [text.get_text() for text in first.texts] == [said]
+    low, high = first.get_xlim()
+    assert low < min(layer["window"]) < max(layer["window"]) < high
+    heights, edges, _ = first.patches[1].get_data()
+    seen = layer["histogram"]
+    inside = sum(seen["counts"]) / (sum(seen["counts"]) + seen["below"] + seen["above"])
+    assert float((heights * np.diff(edges)).sum()) == pytest.approx(inside)
+    density = QIF().density()
+    curve = max(first.lines, key=lambda line: len(line.get_xdata()))
+    assert curve.get_ydata() == pytest.approx(density.pdf(curve.get_xdata()))
+    # The second network has no tdBN, and so no theory.
+    assert [len(both.axes[0].texts), len(both.axes[0].lines)] == [2, len(first.lines) + 1]
+
+
+def test_membranes_that_cannot_be_drawn(tmp_path, capsys):
+    figure = str(tmp_path / "x.png")
+    assert run_cli("layers", RECIPE, RECIPE, RECIPE, "--membranes", figure) == 2
+    assert "give one or two" in capsys.readouterr().err
+    old = Path(__file__).parents[1] / "records/layers/study-lif-h200.json"
+    few = json.loads(old.read_text())
+    few["networks"] = few["networks"][:1]
+    (tmp_path / "old.json").write_text(json.dumps(few))
+    assert run_cli("layers", str(tmp_path / "old.json"), "--membranes", figure) == 2
+    assert "written before" in capsys.readouterr().err
+    depth = tmp_path / "depth.png"
+    assert run_cli("layers", str(tmp_path / "old.json"), "--figure", str(depth)) == 0
+    assert depth.exists()
+    assert not Path(figure).exists()
+    deeper = "digits-cnn:timesteps=2"
+    options = ["--samples", "4", "--device", "cpu"]
+    assert run_cli("layers", RECIPE, deeper, "--membranes", figure, *options) == 2
+    assert "different layers" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"format": 2, "networks": []}', '{"format": 1}'])

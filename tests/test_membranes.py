@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
-from quadspike import LIF, QIF, Soma
+from quadspike import LIF, QIF, Soma, create_model
 from quadspike.analysis.dynamics import regions
-from quadspike.analysis.membranes import correlation, describe_membranes, regions_of
+from quadspike.analysis.gradients import examine
+from quadspike.analysis.membranes import correlation, describe_membranes, histogram, regions_of
 from quadspike.analysis.traces import SomaTrace
 
 
@@ -81,3 +83,52 @@ def test_regions_of_every_channel():
     assert not red.any()
     assert blue.tolist() == [[[True, False]]]
     assert green.tolist() == [[[False, True]]]
+
+
+def test_a_histogram_misses_no_membrane():
+    u = 2 * torch.randn(50_000, dtype=torch.float64)
+    found = histogram(u)
+    assert sum(found["counts"]) + found["below"] + found["above"] == len(u)
+    expected, _ = np.histogram(u.numpy(), bins=120, range=(-3, 3))
+    assert found["counts"] == expected.tolist()
+    assert found["below"] == int((u < -3).sum()) > 0
+
+
+def test_ends_of_the_axis():
+    almost = torch.tensor(3.0).nextafter(torch.tensor(0.0))
+    found = histogram(torch.stack([torch.tensor(-3.0), almost, torch.tensor(3.0)]))
+    assert (found["counts"][0], found["counts"][-1], found["above"]) == (1, 1, 1)
+
+
+def test_windows_and_histograms_are_those_of_the_taps():
+    model, x = create_model("cnn", in_channels=1, timesteps=3, seed=0), torch.randn(8, 1, 8, 8)
+    layers = examine(model, lambda network: network(x).square().mean())["layers"]
+    with torch.no_grad():
+        _, seen = model.train()(x, taps=("window", "histogram"))
+    for layer in layers:
+        tapped = seen[layer["layer"]]
+        assert layer["inside_window"] == pytest.approx(float(tapped["window"].mean()))
+        counts = list(layer["histogram"]["counts"])
+        counts[0] += layer["histogram"]["below"]  # the taps' ends are open
+        counts[-1] += layer["histogram"]["above"]
+        apart = torch.tensor(counts) - tapped["histogram"].sum(0)
+        assert apart.abs().sum() <= 4  # rounding, at the edge of a bin
+
+
+def stationary(*given, **options):
+    return describe_membranes(SomaTrace(Soma(2, *given, **options), None, [torch.zeros(3, 2)]))[
+        "stationary"
+    ]
+
+
+def test_what_has_a_stationary_density():
+    found = stationary(QIF(a=0.3), eta=0.5)
+    assert found["input_std"] == 0.25
+    assert QIF(**{k: v for k, v in found["neuron"].items() if k != "name"}).a == 0.3
+    assert stationary(LIF())["neuron"]["beta"] == 0.25
+    assert stationary(QIF(), norm="bn") is None
+    assert stationary(QIF(), norm=None) is None
+    assert stationary(QIF(), residual="before") is None  # its spikes are no Gaussian
+    assert stationary(QIF(), residual="after") is not None
+    assert stationary(QIF(u2=torch.tensor([0.5, 0.1]))) is None
+    assert stationary("plif") is None

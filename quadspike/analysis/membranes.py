@@ -1,4 +1,4 @@
-"""What one layer's membranes and spikes did: rates, spread, window, regions, memory."""
+"""What one layer's membranes and spikes did: rates, spread, histogram, window, regions, memory."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from torch import Tensor
 
 from quadspike.analysis.layers import middle
 from quadspike.analysis.traces import SomaTrace
-from quadspike.neurons import QIF, Neuron
+from quadspike.neurons import LIF, QIF, Neuron
+from quadspike.neurons.numbers import plain
+from quadspike.norms import TDBatchNorm
 from quadspike.ops.constants import at_step
 from quadspike.ops.look import inside_window
+
+LOW, HIGH, BINS = -3.0, 3.0, 120
+"""The histogram's axis."""
 
 
 @torch.no_grad()
@@ -22,7 +27,8 @@ def describe_membranes(seen: SomaTrace) -> dict[str, Any]:
     `regions` are the paper's: red u < min(u1, u2), blue between the roots, both included, green
     above. `after_red` is the share of the spikes from the second step on that follow a red
     membrane. `window_by_shortcut` is the share inside the window where the shortcut's spike joined
-    the current, and where it was silent.
+    the current, and where it was silent. `stationary` is what the membranes' exact density is a
+    function of: QIF or LIF, and the spread that tdBN gives the current at the start.
     """
     neuron, membranes = seen.soma.neuron, seen.membranes
     spikes = [_spikes(neuron, u, t) for t, u in enumerate(membranes)]
@@ -39,6 +45,8 @@ def describe_membranes(seen: SomaTrace) -> dict[str, Any]:
         "threshold": middle(neuron.threshold),
         "window": [middle(edge) for edge in neuron.surrogate.window(neuron)],
         "inside_window": float(within.to(u.dtype).mean()),
+        "histogram": histogram(u),
+        "stationary": _stationary(seen),
         "gain": _gain(seen),
         "temporal_correlation": _mean_or_none(
             [c for pair in pairwise(spikes) if (c := correlation(*pair)) is not None]
@@ -55,6 +63,25 @@ def describe_membranes(seen: SomaTrace) -> dict[str, Any]:
         total = float(later.sum())
         described["after_red"] = float((later * red[:-1]).sum()) / total if total else None
     return described
+
+
+def histogram(u: Tensor) -> dict[str, Any]:
+    """Counts in equal bins from `low` to `high`, and how many membranes lie on either side.
+
+    >>> found = histogram(torch.tensor([-7.0, -3.0, 0.01, 0.02, 3.0]))
+    >>> found["below"], found["counts"][0], found["counts"][60], found["above"]
+    (1, 1, 2, 1)
+    """
+    within = u[(u >= LOW) & (u < HIGH)]
+    # A membrane just under the end may round up to it.
+    place = ((within - LOW) * (BINS / (HIGH - LOW))).long().clamp(max=BINS - 1)
+    return {
+        "low": LOW,
+        "high": HIGH,
+        "below": int((u < LOW).sum()),
+        "above": int((u >= HIGH).sum()),
+        "counts": torch.bincount(place, minlength=BINS).tolist(),
+    }
 
 
 def regions_of(neuron: QIF, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -96,6 +123,16 @@ def _gain(seen: SomaTrace) -> dict[str, float] | None:
         return None
     gain = norm.gain * norm.coefficients()[0].abs() / middle(seen.soma.neuron.threshold)
     return {"rms": float(gain.square().mean().sqrt()), "largest": float(gain.max())}
+
+
+def _stationary(seen: SomaTrace) -> dict[str, Any] | None:
+    neuron, norm, residual = seen.soma.neuron, seen.soma.norm, seen.soma.residual
+    if not isinstance(norm, TDBatchNorm) or isinstance(norm.gain, Tensor) or residual == "before":
+        return None  # the current is not one Gaussian for all
+    numbers = {name: plain(getattr(neuron, name)) for name in neuron.parameter_names()}
+    if type(neuron) not in (QIF, LIF) or any(isinstance(value, list) for value in numbers.values()):
+        return None
+    return {"neuron": {"name": neuron.name, **numbers}, "input_std": norm.gain}
 
 
 def _spikes(neuron: Neuron, u: Tensor, step: int) -> Tensor:

@@ -18,6 +18,7 @@ def layers(
     samples: int = 128,
     out: Annotated[Path | None, arg(aliases=["-o"], metavar="JSON")] = None,
     figure: Annotated[Path | None, arg(metavar="PNG")] = None,
+    membranes: Annotated[Path | None, arg(metavar="PNG")] = None,
     device: str = "auto",
     data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
 ) -> None:
@@ -29,6 +30,8 @@ def layers(
       quadspike layers runs/qif runs/lif --figure layers.png
 
       quadspike layers runs/qif --weights initial
+
+      quadspike layers runs/qif runs/lif --membranes membranes.png
 
       quadspike layers digits-cnn digits-cnn:window=mean,eta=0.5
 
@@ -42,12 +45,15 @@ def layers(
         samples: How many images.
         out: Also write all numbers to this file.
         figure: Also draw gradients, windows and rates by depth (.png, .svg or .pdf).
+        membranes: Also draw the membranes of every layer as histograms, with the surrogate's window
+            and the threshold; of two networks at most.
         device: auto, cpu, cuda or cuda:N.
         data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
     """
     from functools import partial
 
     from quadspike.analysis.figures.depth import draw_depth
+    from quadspike.analysis.figures.layer_membranes import check_overlay, draw_membranes
     from quadspike.analysis.figures.saving import figure_format, write_figure
     from quadspike.analysis.layer_files import read_layers, write_layers
     from quadspike.analysis.layer_tables import layer_tables
@@ -58,6 +64,9 @@ def layers(
         raise QuadspikeError("name a run's folder or a recipe: quadspike layers digits-cnn")
     if figure is not None:
         figure_format(figure)
+    if membranes is not None:
+        figure_format(membranes)
+        check_overlay(len(subjects))
     found = []
     for subject in subjects:
         if subject.endswith(".json"):
@@ -72,3 +81,5 @@ def layers(
         write_layers(found, out)
     if figure is not None:
         write_figure(draw_depth(found), figure)
+    if membranes is not None:
+        write_figure(draw_membranes(found), membranes)

@@ -21,6 +21,7 @@ from quadspike.training.fields import parse_fields
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, make_network, to_device
 from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.samples import first_samples
 from quadspike.training.sources import TrainingData, make_data
 from quadspike.training.trainee import Trainee
 
@@ -129,13 +130,5 @@ def first_batch(data: TrainingData, images: Images, samples: int) -> Batch:
     source = data.train if images == "training" else data.validation
     if source is None:
         raise QuadspikeError("the recipe holds no images out (validation=0); look at training ones")
-    inputs, labels, count = [], [], 0
-    for batch in source.epoch():
-        inputs.append(batch.inputs)
-        labels.append(batch.labels)
-        count += len(batch.labels)
-        if count >= samples:
-            break
-    axis = inputs[0].ndim - 4  # clips come time first
-    together = torch.cat(inputs, axis).narrow(axis, 0, min(samples, count))
-    return Batch(together, torch.cat(labels)[:samples])
+    inputs, labels = zip(*first_samples(source, samples), strict=True)
+    return Batch(torch.cat(inputs, inputs[0].ndim - 4), torch.cat(labels))

@@ -9,13 +9,14 @@ from quadspike.analysis.energy.report import (
     Totals,
     energy,
 )
-from quadspike.analysis.energy.table import paper_tables, report_table
+from quadspike.analysis.energy.table import beside_table, paper_tables, report_table
 
 __all__ = [
     "EnergyCosts",
     "EnergyReport",
     "EnergyRow",
     "Totals",
+    "beside_table",
     "compare_with_paper",
     "count_operations",
     "energy",

@@ -86,10 +86,12 @@ class Traffic:
 
 @dataclass
 class Measurement:
-    """The traffic of every synapse by name, over `samples` samples."""
+    """The traffic of every synapse and the spikes of every soma by name, over `samples` samples."""
 
     samples: int = 0
     traffic: dict[str, Traffic] = field(default_factory=dict)
+    fired: dict[str, float] = field(default_factory=dict)
+    """Firing rates of single samples, added up."""
 
 
 def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
@@ -107,7 +109,7 @@ def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
             layers.append(SynapseCount(label, kind, macs, x.shape[0], real))
 
     try:
-        logits = _observe(model, observe, frames, timesteps)
+        logits, _ = _observe(model, observe, frames, timesteps)
     except RuntimeError as error:  # how torch says that a size does not fit
         raise QuadspikeError(
             f"the network cannot run on input {tuple(frames.shape)}: {error}"
@@ -116,7 +118,7 @@ def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
 
 
 def measure(model: Network, batches: Iterable[Tensor], timesteps: int, static: bool) -> Measurement:
-    """Run `batches` and add up what arrives at each synapse."""
+    """Run `batches` and add up what arrives at each synapse and how often each soma fires."""
     result = Measurement()
 
     def observe(label: str, module: nn.Module, x: Tensor, out: Tensor, real: bool) -> None:
@@ -125,10 +127,13 @@ def measure(model: Network, batches: Iterable[Tensor], timesteps: int, static: b
             result.traffic.setdefault(label, Traffic()).add(module, x, real)
 
     for batch in batches:
-        result.samples += batch.shape[0 if static else 1]
-        _observe(model, observe, batch, timesteps)
-    for label, seen in result.traffic.items():
-        if not math.isfinite(seen.magnitude):
+        samples = batch.shape[0 if static else 1]
+        result.samples += samples
+        _, seen = _observe(model, observe, batch, timesteps)
+        for label, rate in seen.items():
+            result.fired[label] = result.fired.get(label, 0.0) + samples * rate
+    for label, traffic in result.traffic.items():
+        if not math.isfinite(traffic.magnitude):
             raise QuadspikeError(
                 f"layer {label!r} received values that are not finite numbers; "
                 'find where they start with model(x, taps="finite")'
@@ -163,11 +168,14 @@ def synaptic_operations(synapse: Synapse, x: Tensor) -> float:
 Observer = Callable[[str, nn.Module, Tensor, Tensor, bool], None]
 
 
-def _observe(model: Network, observe: Observer, x: Tensor, timesteps: int) -> Tensor:
+def _observe(
+    model: Network, observe: Observer, x: Tensor, timesteps: int
+) -> tuple[Tensor, dict[str, float]]:
     """Run `model` in evaluation mode and show `observe` each synapse and soma as it runs.
 
     A synapse that reads emitted numbers themselves is shown the plain spikes: its weights can
-    take the number in. After a sum or a pool they cannot.
+    take the number in. After a sum or a pool they cannot. Gives the logits and each soma's own
+    firing rate, before any sum.
     """
     calls: Counter[str] = Counter()
     scaled: list[tuple[Tensor, Tensor]] = []
@@ -185,8 +193,10 @@ def _observe(model: Network, observe: Observer, x: Tensor, timesteps: int) -> Te
                 scaled.append((out, out / emitted.view(-1, *[1] * (out.ndim - 2))))
 
     with _hooked(model, hook), torch.no_grad():
-        logits: Tensor = model(x, timesteps=timesteps)
-    return logits
+        if not model.somas():
+            return model(x, timesteps=timesteps), {}
+        logits, seen = model(x, taps="rate", timesteps=timesteps)
+    return logits, {label: float(values["rate"].mean()) for label, values in seen.items()}
 
 
 def _plain_spikes(x: Tensor, scaled: list[tuple[Tensor, Tensor]]) -> Tensor:

@@ -127,11 +127,12 @@ def implied_rate(row: PaperRow, macs: int, acs: int) -> float:
 
 def printed_rate(row: PaperRow) -> float:
     """The firing rate that the printed energy of `row` implies, by the paper's own counts."""
-    return next(
-        cell.computed
-        for cell in _cells(row, _count(row.model, row.geometry))
-        if cell.quantity == "rate"
-    )
+    return next(cell.computed for cell in printed_cells(row) if cell.quantity == "rate")
+
+
+def printed_cells(row: PaperRow) -> list[Cell]:
+    """The cells of one row beside our values for the paper's own network."""
+    return _cells(row, _count(row.model, row.geometry))
 
 
 def _row(model: str, geometry: str, timesteps: int, *printed: str) -> PaperRow:

@@ -58,7 +58,8 @@ COSTS_45NM = EnergyCosts()
 class EnergyRow(NamedTuple):
     """One layer: operations per step, energies in pJ per inference.
 
-    `exact_ops` are the operations of one inference that the measured spikes really caused.
+    `rate` is that of a synapse's input; where it was measured, neurons have their own. `exact_ops`
+    are the operations of one inference that the measured spikes really caused.
     """
 
     layer: str
@@ -118,7 +119,23 @@ class EnergyReport:
     @property
     def rates(self) -> dict[str, float]:
         """The firing rate of each spiking synapse's input, as `energy(rates=...)` takes it."""
-        return {row.layer: row.rate for row in self.rows if row.rate is not None}
+        return {row.layer: row.rate for row in self._spiking if row.rate is not None}
+
+    @property
+    def input_rate(self) -> float:
+        """The mean rate of the synapses' inputs, weighted by their ACs: the formula's one `fr`."""
+        return _mean([(row.acs, row.rate or 0.0) for row in self._spiking])
+
+    @property
+    def firing_rate(self) -> float | None:
+        """The mean rate of all neurons; None where nothing was measured."""
+        parts = [(row.neurons, row.rate or 0.0) for row in self.rows if row.neurons]
+        return _mean(parts) if self.source == "measured" else None
+
+    @property
+    def overhead_macs(self) -> int:
+        """MACs an inference takes more with QIF than with LIF."""
+        return self.timesteps * self.neurons * (QIF.macs_per_step - LIF.macs_per_step)
 
     @property
     def estimate(self) -> Totals:
@@ -135,6 +152,11 @@ class EnergyReport:
         """The same network with ReLU: each synapse dense, once, and no cost for neurons."""
         synapses = sum(row.macs + row.acs for row in self.rows if not row.neurons)
         return synapses * self.costs.mac / PJ_PER_MJ
+
+    @property
+    def _spiking(self) -> list[EnergyRow]:
+        """Synapses that receive spikes."""
+        return [row for row in self.rows if row.acs]
 
     def _totals(self, parts: list[float]) -> Totals:
         total = math.fsum(parts)
@@ -208,10 +230,12 @@ class _Bill:
     def soma(self, layer: SomaCount) -> EnergyRow:
         macs = layer.neurons * layer.macs_per_step
         pj = self.steps * macs * self.costs.mac
-        ops = None if self.measured is None else float(self.steps * macs)
-        exact_pj = None if self.measured is None else pj
+        rate = ops = exact_pj = None
+        if self.measured is not None:
+            rate = self.measured.fired[layer.layer] / self.measured.samples
+            ops, exact_pj = float(self.steps * macs), pj
         return EnergyRow(
-            layer.layer, layer.kind, layer.neurons, macs, 0, None, pj, ops, exact_pj, ()
+            layer.layer, layer.kind, layer.neurons, macs, 0, rate, pj, ops, exact_pj, ()
         )
 
     def synapse(self, layer: SynapseCount) -> EnergyRow:
@@ -233,3 +257,7 @@ class _Bill:
         return EnergyRow(
             layer.layer, layer.kind, 0, macs, acs, rate, pj, ops, exact_pj, tuple(flags)
         )
+
+
+def _mean(weighted: list[tuple[int, float]]) -> float:
+    return sum(n * value for n, value in weighted) / max(1, sum(n for n, _ in weighted))

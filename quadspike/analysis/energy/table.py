@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from quadspike.analysis.energy.beside import BesidePaper
 from quadspike.analysis.energy.paper import Cell, PaperRow, Quantity, compare_with_paper
 from quadspike.analysis.energy.report import FLAGS, EnergyReport, EnergyRow, Totals
 
@@ -43,6 +44,36 @@ def paper_tables() -> Group:
         Text(_verdict(cells), style="bold"),
         _footnotes([(mark, note) for note, mark in marks.items()]),
     )
+
+
+def beside_table(beside: BesidePaper) -> Group:
+    """A measured network next to what the paper prints for its setting."""
+    row, report = beside.row, beside.report
+    table = _table(f"The paper's account: {row.network}, {row.dataset}, T = {row.timesteps}")
+    table.add_column("")
+    for title in ("paper", "ours"):
+        table.add_column(title, justify="right")
+    kinds: tuple[Quantity, ...] = ("acs", "overhead_mj")
+    noted = [kind for kind in kinds if kind in beside.notes]
+    marks = dict.fromkeys(kinds, "") | dict(zip(noted, "ab", strict=False))
+    lines = {
+        "MACs per step": (_scientific(row.macs), f"{report.macs_per_step:,}"),
+        f"ACs per step {marks['acs']}": (_scientific(row.acs), f"{report.acs_per_step:,}"),
+        "mean rate, inputs": (
+            f"{beside.implied_rate:.4f} (implied)",
+            f"{report.input_rate:.4f}",
+        ),
+        "SNN": (f"{row.energy_mj} mJ", _mj(beside.energy_mj)),
+        f"QIF over LIF {marks['overhead_mj']}": (
+            f"{row.overhead_mj} mJ ({row.overhead_percent} %)",
+            f"{_mj(beside.overhead_mj)} ({beside.overhead_percent:.2f} %)",
+        ),
+        "ANN with ReLU": ("not printed", _mj(report.ann_mj)),
+    }
+    for name, values in lines.items():
+        table.add_row(name, *values)
+    notes = _footnotes([(marks[kind], beside.notes[kind]) for kind in noted])
+    return Group(table, "", Text(beside.sentence), notes)
 
 
 def _verdict(cells: list[Cell]) -> str:
@@ -97,11 +128,15 @@ def _totals(report: EnergyReport) -> Table:
         "with QIF": [_mj(totals.qif_mj) for totals in columns],
         "with LIF": [_mj(totals.lif_mj) for totals in columns],
         "QIF over LIF": [_overhead(totals) for totals in columns],
+        "QIF over LIF, MACs": [f"{report.overhead_macs:,}"],
         "ANN with ReLU": [_mj(report.ann_mj)],
         "MACs per step": [f"{report.macs_per_step:,}"],
         "ACs per step": [f"{report.acs_per_step:,}"],
         "neurons": [f"{report.neurons:,}"],
+        "mean rate, inputs": [f"{report.input_rate:.4f}"],
     }
+    if report.firing_rate is not None:
+        lines["mean rate, neurons"] = [f"{report.firing_rate:.4f}"]
     for name, values in lines.items():
         table.add_row(name, *values)
     return table
