@@ -262,6 +262,7 @@ BAD = {
     **{f: NEVER | st.sampled_from([0, True, False, "3", 1.0]) for f in COUNTS},
     **{f: NEVER | st.sampled_from([True, "3", None, 1.0]) for f in FROM_ZERO},
     **{f: NEVER | HUGE | st.sampled_from([True, "0.5", None, 1, 1.0]) for f in SHARES},
+    "neuron_constants": NEVER.filter(lambda v: v != {}) | st.sampled_from(["a=1", None, 0.3]),
     "tet_lambda": NEVER | HUGE | st.sampled_from([True, "0.5", None, 1.01]),
     "window": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5)) | HUGE | st.just(True),
     "tet_phi": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5))

@@ -19,6 +19,8 @@ from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from quadspike.ops import BACKENDS
 from quadspike.surrogates import SURROGATES, Center, Height, check_center
+from quadspike.training.constants import Constants, apart, check_neuron, checked, together
+from quadspike.training.dataset_fields import check_dataset_fields
 
 OWN = "own"
 """In place of a data set's or a model's name: `train` is given one."""
@@ -48,6 +50,8 @@ class Recipe:
         timesteps: Steps a static image is shown, or frames of a recording.
         neuron: qif, qif-learned, lif, plif, glif, lsg, im-lif, ternary or ternary-trained; see
             `quadspike compare --list`.
+        neuron_constants: Numbers of that neuron in place of its own: a, u1, u2 (or u_r, u_c), u_th
+            and u_reset of qif; beta, u_th and u_reset of lif. In a sweep each is neuron.NAME.
         surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, arctan,
             sigmoid, dspike, evolving, learned-width or local-zo.
         window: The centre of the analytic window: threshold, mean, stationary or a membrane.
@@ -98,6 +102,7 @@ class Recipe:
     model: str
     timesteps: int = 2
     neuron: str = "qif"
+    neuron_constants: Mapping[str, float] = Constants()
     surrogate: str | None = None
     window: Center | float | None = None
     window_scale: float = 1.0
@@ -147,6 +152,8 @@ class Recipe:
         for field, allowed in _NAMES.items():
             if getattr(self, field) is not None or field not in _OPTIONAL:
                 check_name(field, getattr(self, field), allowed)
+        constants = checked(self.neuron, self.neuron_constants)
+        object.__setattr__(self, "neuron_constants", constants)
         if self.window is not None:
             check_center("window", self.window)
         for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
@@ -190,34 +197,14 @@ class Recipe:
                     )
         check_gains(self.norm, self.eta, self.initial_gain, self.identity_norm)
         composition.check(self.parts())
+        if self.neuron_constants:
+            check_neuron(self.neuron_config(), self.norm, self.timesteps)
         if self.shortcut_form != "linear" and self.aid != "shortcuts":
             raise QuadspikeError(
                 f"shortcut_form={self.shortcut_form!r} is for aid='shortcuts', got "
                 f"aid={self.aid!r}; leave it out"
             )
-        if self.dataset == "cifar10-dvs" and self.split is None:
-            raise QuadspikeError(
-                "CIFAR10-DVS has no official split, and accuracies differ by points between "
-                f"them; name one with split: {', '.join(SPLITS)}"
-            )
-        if self.split is not None and self.dataset != "cifar10-dvs":
-            raise QuadspikeError(f"split is for cifar10-dvs; leave it out for {self.dataset}")
-        if self.autoaugment and self.dataset not in ("cifar10", "cifar100"):
-            raise QuadspikeError(
-                f"autoaugment is for cifar10 and cifar100; leave it out for {self.dataset}"
-            )
-        if self.cutout and self.dataset not in ("cifar10", "cifar100", "imagenet"):
-            raise QuadspikeError(
-                f"cutout is for images in colour, got {self.cutout} for {self.dataset}"
-            )
-        if self.image_transform == "usual" and self.dataset != "imagenet":
-            raise QuadspikeError(
-                f"image_transform is for imagenet; leave it out for {self.dataset}"
-            )
-        if self.cutout and self.image_transform == "usual":
-            raise QuadspikeError(
-                f"the usual transform of imagenet has no cutout, got {self.cutout}; set cutout=0"
-            )
+        check_dataset_fields(self)
         if self.warmup_epochs >= self.epochs:
             raise QuadspikeError(
                 f"the warm-up of {self.warmup_epochs:g} epochs takes all of the {self.epochs}; "
@@ -251,9 +238,19 @@ class Recipe:
         """
         return epoch in (1, self.epochs) or epoch % self.evaluate_every == 0
 
+    def neuron_words(self) -> str:
+        """The neuron as a person calls it.
+
+        >>> Recipe("mine", "digits", "cnn", neuron_constants={"u_th": 0.6}).neuron_words()
+        'QIF (u_th=0.6)'
+        """
+        constants = f" ({self.neuron_constants})" * bool(self.neuron_constants)
+        return self.neuron.upper() + constants
+
     def neuron_config(self) -> dict[str, Any]:
         """The neuron with its surrogate, as `create_neuron` takes it."""
-        config: dict[str, Any] = {"name": self.neuron}
+        parameters = NEURONS[self.neuron].parameters_from(self.neuron_constants)
+        config: dict[str, Any] = {"name": self.neuron, **parameters}
         if self.detach_reset:
             config["detach_reset"] = True
         if self.window is not None or self.surrogate == "window":
@@ -265,12 +262,12 @@ class Recipe:
         return config
 
     def but(self, **changes: Any) -> Recipe:
-        """The same with other fields, checked anew."""
-        return Recipe.from_dict({**self.as_dict(), **changes})
+        """The same with other fields, checked anew; `neuron.a` is the neuron's constant a."""
+        return Recipe.from_dict(together({**self.as_dict(), **changes}))
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "neuron_constants": dict(self.neuron_constants)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Recipe:
@@ -284,12 +281,12 @@ class Recipe:
         return cls(**values)
 
     def differences(self, other: Recipe) -> dict[str, tuple[Any, Any]]:
-        """The fields in which two recipes differ, with both values."""
-        theirs = other.as_dict()
+        """The fields in which two recipes differ, with both values; constants one by one."""
+        ours, theirs = apart(self.as_dict()), apart(other.as_dict())
         return {
-            name: (value, theirs[name])
-            for name, value in self.as_dict().items()
-            if value != theirs[name]
+            name: (ours.get(name), theirs.get(name))
+            for name in {**ours, **theirs}
+            if ours.get(name) != theirs.get(name)
         }
 
 
