@@ -41,7 +41,7 @@ def constants(draw):
         "lif": {"beta": share, "u_th": positive, "u_reset": number},
         "plif": {"w": number, "u_th": positive},
         "ternary-trained": {"beta": share, "u_th": positive, "alpha": number},
-        "glif": {"u_th_logit": number, "leak_logit": number},
+        "glif": {"u_th_logit": st.floats(-20, 20), "leak_logit": number},
     }
     name = draw(st.sampled_from(["qif", "qif-learned", *kinds]))
     if name in kinds:
@@ -50,7 +50,8 @@ def constants(draw):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         top = QIF(a, low, low + gap, low + gap).critical
-    u_th = max(low + gap + draw(share) * (top - low - gap), 1e-3)
+    # Not quite to the top: what is learned is rounded to float32.
+    u_th = max(low + gap + 0.99 * draw(share) * (top - low - gap), 1e-3)
     return name, {"a": a, "u1": low, "u2": low + gap, "u_th": u_th, "u_reset": draw(number)}
 
 

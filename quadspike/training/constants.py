@@ -1,14 +1,12 @@
-"""A neuron's constants in a recipe: held frozen, checked, and each with a name of its own."""
+"""A neuron's constants in a recipe: held frozen, and each with a name of its own."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from quadspike.errors import QuadspikeError, QuadspikeWarning, check_name, is_number
-from quadspike.neurons import NEURONS, create_neuron
-from quadspike.norms import create_norm
+from quadspike.errors import QuadspikeError, check_name, is_number
+from quadspike.neurons import NEURONS
 
 PREFIX = "neuron."
 """`neuron.a` is the constant a, wherever a recipe's fields have names."""
@@ -60,15 +58,6 @@ def checked(neuron: str, given: object) -> Constants:
         if not is_number(number):
             raise QuadspikeError(f"{PREFIX}{name} must be a finite number, got {number!r}")
     return Constants({name: float(given[name]) for name in allowed if name in given})
-
-
-def check_neuron(config: Mapping[str, Any], norm: str, timesteps: int) -> None:
-    """Refuse what the neuron, its surrogate or the norm would refuse once a network is made."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QuadspikeWarning)  # told when it is made
-        neuron = create_neuron(dict(config))
-    create_norm(norm, 1, neuron.threshold, 1.0, timesteps)
-    neuron.surrogate.window(neuron)
 
 
 def apart(fields: Mapping[str, Any]) -> dict[str, Any]:

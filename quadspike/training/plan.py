@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -70,7 +70,9 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
 def _shape(recipe: Recipe, device: torch.device) -> tuple[Geometry, int]:
     """The form of a sample and how many there are to train on; known without the files."""
     if recipe.dataset in TRAINING_SAMPLES:
-        return GEOMETRIES[recipe.dataset], TRAINING_SAMPLES[recipe.dataset] - recipe.validation
+        usual = GEOMETRIES[recipe.dataset]
+        geometry = replace(usual, size=recipe.frame_size or usual.size)
+        return geometry, TRAINING_SAMPLES[recipe.dataset] - recipe.validation
     data = make_data(recipe, None, device, Workers())
     return data.geometry, data.sizes.train
 

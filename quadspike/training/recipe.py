@@ -11,6 +11,8 @@ from typing import Any, Literal, get_args
 from quadspike import composition
 from quadspike.aids.shortcuts import ShortcutForm
 from quadspike.data.events.cifar10dvs import SPLITS
+from quadspike.data.events.frames import SLICES, VALUES
+from quadspike.data.events.transforms import STYLES
 from quadspike.errors import QuadspikeError, check_count, check_name, is_number
 from quadspike.models import list_models
 from quadspike.models.registry import MODELS, check_gains
@@ -19,8 +21,9 @@ from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from quadspike.ops import BACKENDS
 from quadspike.surrogates import SURROGATES, Center, Height, check_center
-from quadspike.training.constants import Constants, apart, check_neuron, checked, together
+from quadspike.training.constants import Constants, apart, checked, together
 from quadspike.training.dataset_fields import check_dataset_fields
+from quadspike.training.neuron_fields import check_constants, check_window_fields
 
 OWN = "own"
 """In place of a data set's or a model's name: `train` is given one."""
@@ -90,6 +93,12 @@ class Recipe:
         autoaugment: AutoAugment on training images, for cifar10 and cifar100.
         image_transform: paper or usual, for imagenet.
         split: Which CIFAR10-DVS split: tebn, last100 or random.
+        frames_by: Frames of a recording with equal count of events or equal time; the data set's
+            usual without it: count for cifar10-dvs, time for digits-events.
+        frame_values: What a pixel of a frame is: counts of events, or binary.
+        frame_size: Side of a frame of cifar10-dvs; 48 without it, 128 for the sensor's own pixels.
+        event_transform: How clips of cifar10-dvs are varied: paper (flip and turn), tet (flip and
+            roll) or crop (move and flip).
         validation: Training samples held out to make choices on.
         evaluate_every: Epochs between two evaluations; the first and the last always have one.
         seed: Everything random follows from it.
@@ -140,6 +149,10 @@ class Recipe:
     autoaugment: bool = False
     image_transform: ImageTransform = "paper"
     split: str | None = None
+    frames_by: str | None = None
+    frame_values: str = "counts"
+    frame_size: int | None = None
+    event_transform: str = "paper"
     validation: int = 0
     evaluate_every: int = 1
     seed: int = 0
@@ -158,8 +171,9 @@ class Recipe:
             check_center("window", self.window)
         for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
             check_count(field, getattr(self, field))
-        if self.stem_width is not None:
-            check_count("stem_width", self.stem_width)
+        for field in ("stem_width", "frame_size"):
+            if getattr(self, field) is not None:
+                check_count(field, getattr(self, field))
         for field in ("cutout", "validation", "seed"):
             value = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -183,22 +197,10 @@ class Recipe:
 
     def _check_together(self) -> None:
         """Refuse fields that do not go with each other."""
-        if self.window is not None and self.surrogate not in (None, "window"):
-            raise QuadspikeError(
-                f"window={self.window!r} places the analytic window, but "
-                f"surrogate={self.surrogate!r} asks for another; leave one of them out"
-            )
-        if self.window is None and self.surrogate != "window":
-            for field, usual in (("window_scale", 1), ("window_height", "one")):
-                if getattr(self, field) != usual:
-                    raise QuadspikeError(
-                        f"{field}={getattr(self, field)!r} shapes the analytic window: say where "
-                        f"it lies with window={' or '.join(get_args(Center))}"
-                    )
+        check_window_fields(self)
         check_gains(self.norm, self.eta, self.initial_gain, self.identity_norm)
         composition.check(self.parts())
-        if self.neuron_constants:
-            check_neuron(self.neuron_config(), self.norm, self.timesteps)
+        check_constants(self)
         if self.shortcut_form != "linear" and self.aid != "shortcuts":
             raise QuadspikeError(
                 f"shortcut_form={self.shortcut_form!r} is for aid='shortcuts', got "
@@ -290,7 +292,7 @@ class Recipe:
         }
 
 
-_OPTIONAL = ("surrogate", "aid", "split", "clip")
+_OPTIONAL = ("surrogate", "aid", "split", "frames_by", "clip")
 _POSITIVE = ("lr", "clip", "window_scale")
 _FLAGS = (
     "detach_reset",
@@ -317,6 +319,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "precision": get_args(Precision),
     "image_transform": get_args(ImageTransform),
     "split": tuple(SPLITS),
+    "frames_by": SLICES,
+    "frame_values": VALUES,
+    "event_transform": STYLES,
     "backend": BACKENDS,
 }
 _BELOW_ONE = math.nextafter(1.0, 0.0)

@@ -16,9 +16,9 @@ from quadspike.data.augment import Normalize, Pipeline, cifar_test, cifar_train
 from quadspike.data.augment.shift import RandomShift
 from quadspike.data.cifar import load_cifar10, load_cifar100
 from quadspike.data.digits import load_digits, load_event_digits
-from quadspike.data.events.cifar10dvs import load_cifar10dvs
+from quadspike.data.events.cifar10dvs import SENSOR, load_cifar10dvs
 from quadspike.data.events.transforms import TimeFirst, dvs_train
-from quadspike.data.geometry import Geometry
+from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.data.imagenet import ImageNet
 from quadspike.data.loader import Batch, Draw, Loader, Transform
 from quadspike.data.progress import Progress
@@ -259,19 +259,32 @@ def _check_pair(recipe: Recipe, train: Split, test: Split) -> None:
         )
 
 
+_FRAME_SIZE = GEOMETRIES["cifar10-dvs"].size
+
+
 def _load(
     recipe: Recipe, root: Path | str | None, progress: Progress | None
 ) -> tuple[Split, Split]:
     if recipe.dataset == "digits":
         return load_digits()
     if recipe.dataset == "digits-events":
-        return load_event_digits(recipe.timesteps)
+        by = recipe.frames_by or "time"
+        return load_event_digits(recipe.timesteps, by=by, values=recipe.frame_values)
     if recipe.dataset == "cifar10":
         return load_cifar10(root)
     if recipe.dataset == "cifar100":
         return load_cifar100(root)
     folder = data_root(root) / "cifar10-dvs"
-    return load_cifar10dvs(folder, recipe.timesteps, split=recipe.split, progress=progress)
+    return load_cifar10dvs(
+        folder,
+        recipe.timesteps,
+        # Every event counts as one where none is interpolated.
+        None if recipe.frame_size == SENSOR else recipe.frame_size or _FRAME_SIZE,
+        recipe.split,
+        by=recipe.frames_by or "count",
+        values=recipe.frame_values,
+        progress=progress,
+    )
 
 
 def _test_transform(recipe: Recipe, train: Split) -> Transform:
@@ -284,7 +297,7 @@ def _training_transform(recipe: Recipe, train: Split, plain: Transform) -> Trans
     if recipe.dataset in ("cifar10", "cifar100"):
         return cifar_train(recipe.dataset, autoaugment=recipe.autoaugment, cutout=recipe.cutout)
     if recipe.dataset == "cifar10-dvs":
-        return dvs_train("paper", levels=train.levels)
+        return dvs_train(recipe.event_transform, levels=train.levels)
     if recipe.dataset == "digits":
         # On 8 x 8 pixels a crop of whole ones cuts strokes off, and a mirrored digit is none.
         return Pipeline((RandomShift(0.5), plain))
