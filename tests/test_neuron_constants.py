@@ -6,7 +6,7 @@ import json
 import warnings
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadspike import QIF, QuadspikeError, create_model
@@ -55,6 +55,7 @@ def constants(draw):
     return name, {"a": a, "u1": low, "u2": low + gap, "u_th": u_th, "u_reset": draw(number)}
 
 
+@settings(deadline=None)
 @given(constants())
 def test_a_recipe_comes_back_from_json_with_its_constants(found):
     neuron, numbers = found

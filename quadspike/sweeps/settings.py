@@ -11,6 +11,7 @@ from quadspike.errors import QuadspikeError, check_name
 from quadspike.training.constants import PREFIX
 from quadspike.training.fields import field_order
 from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.sizes import check_sizes
 
 _FIELDS = [field.name for field in dataclasses.fields(Recipe)]
 
@@ -44,6 +45,7 @@ class Setting:
         )
         try:
             recipe = base.but(**fields)
+            check_sizes(recipe)
         except QuadspikeError as error:
             raise QuadspikeError(f"{name} is refused: {error}") from None
         if OWN in (recipe.dataset, recipe.model):

@@ -22,13 +22,14 @@ from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.data.imagenet import ImageNet
 from quadspike.data.loader import Batch, Draw, Loader, Transform
 from quadspike.data.progress import Progress
-from quadspike.data.root import data_root
+from quadspike.data.root import data_root, reading
 from quadspike.data.split import Split
 from quadspike.data.streaming import StreamingLoader
 from quadspike.errors import QuadspikeError
 from quadspike.training.distributed import Workers
 from quadspike.training.holdout import hold_out
 from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.sizes import check_batch
 
 
 class Source(Protocol):
@@ -83,7 +84,8 @@ def make_data(
         )
     if recipe.dataset == "imagenet":
         return _imagenet(recipe, data_root(root) / "imagenet", device, workers)
-    train, test = _load(recipe, root, progress)
+    with reading():
+        train, test = _load(recipe, root, progress)
     plain = _test_transform(recipe, train)
     augment = _training_transform(recipe, train, plain)
     return from_splits(recipe, train, test, device, workers, augment, plain)
@@ -230,11 +232,7 @@ def _in_parts(
     samples whatever the number of workers.
     """
     parts = recipe.accumulate if workers.many else 1
-    if recipe.batch_size > samples:
-        raise QuadspikeError(
-            f"a batch of {recipe.batch_size} is larger than the {samples} samples to train on; "
-            "lower the batch size"
-        )
+    check_batch(recipe, samples)
     return make(1) if parts == 1 else _InParts(make(parts), parts)
 
 
@@ -305,10 +303,11 @@ def _training_transform(recipe: Recipe, train: Split, plain: Transform) -> Trans
 
 
 def _imagenet(recipe: Recipe, root: Path, device: torch.device, workers: Workers) -> TrainingData:
-    whole, test = (
-        ImageNet(root, split, recipe.image_transform, cutout=recipe.cutout)
-        for split in ("train", "val")
-    )
+    with reading():
+        whole, test = (
+            ImageNet(root, split, recipe.image_transform, cutout=recipe.cutout)
+            for split in ("train", "val")
+        )
     kept, held = hold_out(whole.labels, recipe.validation, whole.name)
     train = whole.subset(kept, augmented=True)
 
