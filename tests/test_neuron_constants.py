@@ -19,6 +19,8 @@ from quadspike.models import load_model
 from quadspike.neurons import NEURONS, create_neuron, voltage_statistics
 from quadspike.recipes import create_recipe, paper_figure
 from quadspike.records.command import train_command
+from quadspike.records.series import against, curves
+from quadspike.sweeps import SweepFolder
 from quadspike.training.network import make_network
 from quadspike.training.queue import check_folders
 from quadspike.training.recipe import Recipe
@@ -200,6 +202,15 @@ def test_a_sweep_over_constants_end_to_end(tmp_path, capsys, monkeypatch):
         ["| 4", "LIF", "—", "0.5"],
     ]
     assert all(row.endswith(" 2 |") for row in rows)  # seeds together, settings apart
+    records = [state.record for state in SweepFolder(out).states() if state.record]
+    assert [series.label for series in curves(records).series] == [
+        "T = 2, QIF, a = 0.2",
+        "T = 2, QIF, a = 0.3",
+        "T = 4, LIF, beta = 0.5",
+    ]
+    plot = against([record for record in records if record.recipe.neuron == "qif"], "neuron.a")
+    assert (plot.x, plot.along) == ("a", "numbers")
+    assert [list(series.at()) for series in plot.series] == [[0.2, 0.3]]
     folder = out / "timesteps-2_neuron.a-0.3-seed1"
     neuron = load_model(folder / "last.safetensors").somas()["hidden1.soma"].neuron
     assert (neuron.a, neuron.u_th) == (0.3, 0.6)

@@ -141,7 +141,8 @@ def shown(field: str, value: Any) -> str:
 
 def label(record: RunRecord, fields: Sequence[str]) -> str:
     """The setting of a run in words, by some of its fields: `LIF, window mean, T = 4`."""
-    return ", ".join(_phrase(field, value(record, field)) for field in fields)
+    found = {field: value(record, field) for field in fields}
+    return ", ".join(_phrase(field, had) for field, had in found.items() if had != NOTHING)
 
 
 def _phrase(field: str, value: Any) -> str:
