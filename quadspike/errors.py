@@ -18,6 +18,10 @@ class WriteError(QuadspikeError):
     """A file that cannot be written: at fault is the place, not what was asked for."""
 
 
+class DataError(QuadspikeError):
+    """Data that are not there or are damaged: at fault are they, not what was asked for."""
+
+
 class QuadspikeWarning(UserWarning):
     """Input that is allowed but rarely meant."""
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quadspike import QuadspikeError
+from quadspike.data.digits import load_digits
 from quadspike.training.holdout import hold_out
+from quadspike.training.recipe import Dataset
+from quadspike.training.sizes import TRAINING_SAMPLES
 
 
 @settings(deadline=None, max_examples=500)
@@ -25,6 +30,12 @@ def test_every_sample_is_on_one_side_and_classes_in_proportion(labels, data):
     bound = 0.5 + 0.5 * (sizes > 0).sum() * sizes / len(labels)
     taken = torch.bincount(labels[held], minlength=len(sizes))
     assert ((taken - share).abs() <= bound + 1e-6).all()
+
+
+@pytest.mark.parametrize("dataset", ["digits", "digits-events"])
+def test_known_sizes_are_those_of_the_data(dataset):
+    assert TRAINING_SAMPLES[dataset] == len(load_digits()[0])
+    assert TRAINING_SAMPLES.keys() == {*get_args(Dataset)} - {"own"}
 
 
 def test_equal_classes_are_held_out_evenly():

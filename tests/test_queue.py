@@ -70,6 +70,9 @@ def test_the_key_has_every_field_that_makes_data():
         ("digits-cnn", {"batch_size": 32}, False),
         ("digits-events-cnn", {"timesteps": 2}, False),
         ("cifar10-dvs-vggsnn", {"timesteps": 4}, False),
+        ("cifar10-dvs-vggsnn", {"frames_by": "time"}, False),
+        ("cifar10-dvs-vggsnn", {"frame_size": 64}, False),
+        ("cifar10-dvs-vggsnn", {"event_transform": "tet"}, False),
         ("cifar10-resnet19", {"cutout": 0}, False),
     ],
 )

@@ -252,7 +252,15 @@ NEVER = st.sampled_from(
 HUGE = st.just(10**400)
 FLAGS = module._FLAGS
 NAMES = tuple(module._NAMES)
-COUNTS = ("timesteps", "epochs", "batch_size", "accumulate", "stem_width", "evaluate_every")
+COUNTS = (
+    "timesteps",
+    "epochs",
+    "batch_size",
+    "accumulate",
+    "stem_width",
+    "evaluate_every",
+    "frame_size",
+)
 FROM_ZERO = ("cutout", "validation", "seed")
 SHARES = ("dropout", "momentum", "label_smoothing")
 BAD = {
@@ -262,6 +270,7 @@ BAD = {
     **{f: NEVER | st.sampled_from([0, True, False, "3", 1.0]) for f in COUNTS},
     **{f: NEVER | st.sampled_from([True, "3", None, 1.0]) for f in FROM_ZERO},
     **{f: NEVER | HUGE | st.sampled_from([True, "0.5", None, 1, 1.0]) for f in SHARES},
+    "neuron_constants": NEVER.filter(lambda v: v != {}) | st.sampled_from(["a=1", None, 0.3]),
     "tet_lambda": NEVER | HUGE | st.sampled_from([True, "0.5", None, 1.01]),
     "window": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5)) | HUGE | st.just(True),
     "tet_phi": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5))
@@ -312,6 +321,14 @@ def test_a_bad_value_is_refused_by_name(field, data):
         ({"dataset": "cifar10-dvs"}, ("name one", "last100")),
         ({"split": "tebn"}, ("split", "digits")),
         ({"autoaugment": True}, ("autoaugment", "digits")),
+        ({"frames_by": "time"}, ("frames_by='time'", "digits has no recordings")),
+        ({"frame_values": "binary", "dataset": "own"}, ("frame_values", "own has no recordings")),
+        ({"frame_size": 32, "dataset": "digits-events"}, ("frame_size=32", "frames of its own")),
+        ({"event_transform": "tet"}, ("event_transform='tet'", "cifar10-dvs")),
+        (
+            {"dataset": "cifar10-dvs", "split": "tebn", "frame_size": 129},
+            ("frame_size=129", "128 pixels"),
+        ),
         ({"cutout": 3}, ("cutout", "3", "digits")),
         ({"image_transform": "usual"}, ("image_transform", "digits")),
         ({"epochs": 3, "warmup_epochs": 3}, ("warm-up of 3", "3")),

@@ -13,6 +13,8 @@ from quadspike.data.augment import Cutout, Normalize
 from quadspike.data.cifar.layouts import CIFAR10, CIFAR100
 from quadspike.data.digits import load_digits
 from quadspike.data.events.cifar10dvs import load_cifar10dvs
+from quadspike.data.events.frames import Framing, to_bytes
+from quadspike.data.events.transforms import dvs_train
 from quadspike.data.geometry import Geometry
 from quadspike.data.loader import Draw
 from quadspike.data.split import Split
@@ -21,7 +23,7 @@ from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import from_splits, make_data, standard_transform
 from tests.cifar_files import Mini
-from tests.event_files import write_all
+from tests.event_files import recording, seed_of, write_all
 from tests.test_imagenet import SYNSETS, write_image
 
 CPU = torch.device("cpu")
@@ -84,13 +86,21 @@ def test_the_test_and_held_out_images_are_shown_plainly_and_normalised():
     assert len(torch.cat([one, other]).unique(dim=0)) > len(train)  # shifted anew each epoch
 
 
+PAIR = clips(), clips(6)
+
+
 def test_event_digits_are_clips_with_a_frame_a_step(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        sources, "load_event_digits", lambda steps: asked.append(steps) or (clips(), clips(6))
+        sources, "load_event_digits", lambda *given, **how: asked.append((*given, how)) or PAIR
     )
-    data = make(recipe("digits-events", timesteps=3, batch_size=4))
-    assert asked == [3]
+    ask = recipe("digits-events", timesteps=3, batch_size=4)
+    data = make(ask)
+    make(ask.but(frames_by="count", frame_values="binary"))
+    assert asked == [
+        (3, {"by": "time", "values": "counts"}),
+        (3, {"by": "count", "values": "binary"}),
+    ]
     assert data.geometry == Geometry(2, 4, 2, static=False)
     assert next(data.train.epoch()).inputs.shape == (3, 4, 2, 4, 4)
     batches = [batch.inputs[0, :, 0, 0, 0] for batch in data.test.epoch()]
@@ -141,6 +151,34 @@ def test_event_recordings(tmp_path, monkeypatch):
     assert (data.sizes.train, data.sizes.test) == (60, 20)
     assert next(data.train.epoch()).inputs.shape == (4, 8, 2, 48, 48)
     assert len(labels_of(data.test)) == 20
+
+
+def test_recordings_become_frames_as_the_recipe_says(tmp_path, monkeypatch):
+    root = write_all(tmp_path / "cifar10-dvs")
+    monkeypatch.setattr(
+        sources, "load_cifar10dvs", partial(load_cifar10dvs, allow_partial=True, workers=1)
+    )
+    ask = recipe("cifar10-dvs", "vggsnn", timesteps=4, split="tebn", batch_size=8)
+    kept = set()
+    for fields, framing in (
+        ({}, Framing(4, size=48)),
+        ({"frames_by": "time"}, Framing(4, "time", size=48)),
+        ({"frame_values": "binary", "frame_size": 32}, Framing(4, values="binary", size=32)),
+        ({"frame_size": 128}, Framing(4)),
+    ):
+        data = make_data(ask.but(**fields), tmp_path, CPU, Workers())
+        wanted, _ = to_bytes(framing(recording(seed_of("airplane", 0))), framing.levels)
+        shown = next(data.test.epoch()).inputs[:, 0]
+        assert torch.equal(shown, wanted / framing.levels)
+        side = framing.size or 128
+        assert data.geometry == Geometry(2, side, 10, static=False)
+        files = set((root / "frames").glob("*.frames"))
+        assert len(files - kept) == 1  # a cache of its own, that no other takes for its own
+        kept = files
+    for style in ("paper", "tet", "crop"):
+        data = make_data(ask.but(event_transform=style), tmp_path, CPU, Workers())
+        assert data.train.transform.steps[0] == dvs_train(style, levels=16)
+    assert set((root / "frames").glob("*.frames")) == kept
 
 
 @pytest.fixture

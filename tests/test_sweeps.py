@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from quadspike import QuadspikeError
+from quadspike.errors import DataError
 from quadspike.records import Store
 from quadspike.records.store import _NAME
 from quadspike.records.tables import table
@@ -91,6 +92,9 @@ def test_names_follow_the_recipe_s_order_and_are_those_of_files_and_records():
         ({"seed": [0, 1]}, [], "--seeds"),
         ({}, [{"name": "mine"}], "'name'"),
         ({"model": ["mlp", "own"]}, [], "model-own is refused"),
+        ({"validation": [0, 1438]}, [], "validation-1438 is refused: .* the 1,438 samples of dig"),
+        ({"batch_size": [64, 2000]}, [], "batch_size-2000 is refused: .* than the 1438 samples"),
+        ({"validation": [1200]}, [], "batch of 256 is larger than the 238 samples"),
         ({}, [], "something to vary"),
         ({"lr": []}, [], "something to vary"),
         ({}, [{}], "at least one FIELD=VALUE"),
@@ -161,6 +165,24 @@ def test_a_failure_is_noted_and_the_rest_go_on(tmp_path):
     assert again == found
     (out / "lr-1e30-seed0.json").unlink()
     assert trained(wild, over, out=out)[0] == ["lr-1e30-seed0"]  # ... until asked to try again
+
+
+def test_a_setting_whose_data_cannot_be_made_costs_no_other(tmp_path, monkeypatch):
+    # As of photographs that are fewer than the official ones.
+    monkeypatch.setattr("quadspike.training.sizes.TRAINING_SAMPLES", {})
+    out, over = tmp_path / "s", {"validation": [1438, 100]}
+    ran, found = trained(TINY, over, out=out)
+    assert ran == ["validation-100-seed0"]
+    assert found.exit_code == 1
+    assert found.ended[0].failure.startswith("validation=1438 must leave some of the 1,438")
+    assert "- `validation-1438-seed0` failed: validation=1438" in found.table
+
+
+def test_data_that_are_not_there_end_the_sweep_and_fail_no_setting(tmp_path):
+    out, over = tmp_path / "s", {"dataset": ["cifar10", "digits"], "model": ["mlp"]}
+    with pytest.raises(DataError, match="cifar"):
+        sweep(TINY, over, out=out, device="cpu", data_root=tmp_path / "nowhere")
+    assert not list(out.glob("*-seed0.json"))
 
 
 def test_a_killed_sweep_has_the_table_and_the_curves_of_what_was_finished(tmp_path, monkeypatch):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_origin
 
 import tyro
 from rich.console import Console
 from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from quadspike.cli.recipes import recipes
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
+from quadspike.training.fields import parse_fields
 from quadspike.training.recipe import Recipe
 
 O = TypeVar("O")  # noqa: E741
@@ -50,8 +53,32 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
         dry_run: Say what it would take, and train nothing.
     """
     config = (FlagCreatePairsOff, OmitArgPrefixes)
-    found: Asked[O] = tyro.cli(parse, prog=f"quadspike {command} {name}", args=rest, config=config)
+    with _NUMBERS_BY_NAME:
+        found: Asked[O] = tyro.cli(
+            parse, prog=f"quadspike {command} {name}", args=rest, config=config
+        )
     return found
+
+
+_NUMBERS_BY_NAME = ConstructorRegistry()
+
+
+@_NUMBERS_BY_NAME.primitive_rule
+def _numbers_by_name(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    """`a=0.3 u-th=0.6`, as the rest of the command line has it: without quotes and commas."""
+    if get_origin(info.type) is not Mapping:
+        return None
+
+    def parse(words: list[str]) -> dict[str, Any]:
+        found = parse_fields(",".join(words))
+        return {name.replace("-", "_"): number for name, number in found.items()}
+
+    def write(numbers: Mapping[str, float]) -> list[str]:
+        return [f"{name}={number!r}" for name, number in numbers.items()]
+
+    return PrimitiveConstructorSpec(
+        "*", "NAME=NUMBER ...", parse, lambda given: isinstance(given, Mapping), write
+    )
 
 
 def _explain(command: str, usage: str) -> None:

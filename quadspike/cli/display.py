@@ -45,7 +45,7 @@ class Display(Observer):
         self._live()
         if self.brief:
             return
-        network = f"{recipe.model} with {recipe.neuron.upper()}"
+        network = f"{recipe.model} with {recipe.neuron_words()}"
         if recipe.model == OWN:
             network = "a network of your own"
         workers = f" on each of {what.workers} workers" if what.workers > 1 else ""

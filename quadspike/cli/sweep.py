@@ -56,6 +56,7 @@ process.
 
   quadspike sweep digits-mlp --over neuron=qif,lif timesteps=2,4
   quadspike sweep digits-mlp --over window=threshold,mean eta=0.5,1 --seeds 2
+  quadspike sweep digits-mlp --over neuron.a=0.2,0.25,0.3 neuron.u_th=0.5,0.6
   quadspike sweep digits-mlp --epochs 5 --over lr=0.01,0.02 --out runs/lr
   quadspike sweep digits-mlp --also window=mean,lr=0.02 optimizer=sgd,lr=0.5
   quadspike sweep digits-mlp --over neuron=qif,lif --dry-run

@@ -12,6 +12,7 @@ from tyro.conf import arg
 
 from quadspike.cli.asking import ask
 from quadspike.cli.display import Display, duration
+from quadspike.training.constants import apart
 from quadspike.training.distributed import asked_workers, choose_device, would_restart
 from quadspike.training.loop import train as run
 from quadspike.training.plan import estimate
@@ -85,7 +86,7 @@ def _dry_run(recipe: Recipe, device: str) -> None:
     if not workers.first:
         return
     table = Table("field", "value", box=None, header_style="bold")
-    for field, value in recipe.as_dict().items():
+    for field, value in apart(recipe.as_dict()).items():
         table.add_row(field, str(value))
     Console().print(
         table,

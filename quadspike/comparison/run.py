@@ -13,6 +13,7 @@ from quadspike.methods import METHODS, Method, find_method
 from quadspike.training.queue import Watcher, check_folders, only_place, run_all
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import environment
+from quadspike.training.sizes import check_sizes
 
 
 def choose_methods(keys: Iterable[str] = ()) -> list[Method]:
@@ -41,6 +42,7 @@ def compare(
     ends the run under way, and the comparison has its exit code; a full disk ends it at once.
     """
     chosen = choose_methods(methods)
+    check_sizes(recipe)
     place = only_place("comparison", device)
     jobs = plan(recipe, chosen, check_count("seeds", seeds), Path(out))
     folder = ComparisonFolder(Path(out))

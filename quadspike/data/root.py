@@ -1,9 +1,13 @@
-"""Where data sets lie."""
+"""Where the data sets lie, and whose fault it is if they cannot be read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from quadspike.errors import DataError, QuadspikeError
 
 VARIABLE = "QUADSPIKE_DATA"
 
@@ -20,3 +24,12 @@ def data_root(given: Path | str | None = None) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # The XDG rules say that a relative path there is to be ignored.
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "quadspike" / "data"
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What is refused while data are read is the data's own fault."""
+    try:
+        yield
+    except QuadspikeError as error:
+        raise DataError(str(error)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import Any, ClassVar
@@ -228,6 +228,16 @@ class Neuron(nn.Module):
     def parameter_names(cls) -> tuple[str, ...]:
         """The constructor's numbers, by name."""
         raise NotImplementedError
+
+    @classmethod
+    def constant_names(cls) -> tuple[str, ...]:
+        """What `parameters_from` takes, by name."""
+        return cls.parameter_names()
+
+    @classmethod
+    def parameters_from(cls, constants: Mapping[str, float]) -> dict[str, Any]:
+        """The constructor's numbers that these constants stand for."""
+        return dict(constants)
 
     def extra_repr(self) -> str:
         parts = [f"{name}={brief(getattr(self, name))}" for name in self.parameter_names()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import cmath
 import math
 import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons.base import Neuron
-from quadspike.neurons.numbers import check_numbers, everywhere, show
+from quadspike.neurons.numbers import check_numbers, everywhere, plain, show
 from quadspike.surrogates import Surrogate, Window
 
 _SLACK = 1e-9  # what rounding may cost a constraint that is met with equality
@@ -172,6 +173,30 @@ class QIF(Neuron):
     @classmethod
     def parameter_names(cls) -> tuple[str, ...]:
         return ("a", "u1", "u2", "u_th", "u_reset")
+
+    @classmethod
+    def constant_names(cls) -> tuple[str, ...]:
+        return (*cls.parameter_names(), "u_r", "u_c")
+
+    @classmethod
+    def parameters_from(cls, constants: Mapping[str, float]) -> dict[str, Any]:
+        """Also from u_r and u_c, as `from_resting` has it; the paper's where one is left out.
+
+        >>> QIF.parameters_from({"a": 0.5, "u_c": 2.5})
+        {'a': 0.5, 'u1': 0.0, 'u2': 0.5}
+        """
+        if not constants.keys() & {"u_r", "u_c"}:
+            return dict(constants)
+        if constants.keys() & {"u1", "u2"}:
+            raise QuadspikeError(
+                f"{cls.name} has its roots u1 and u2 from u_r and u_c: give either, got "
+                f"{', '.join(constants)}"
+            )
+        usual = QIF()
+        fixed = {"a": usual.a, "u_r": usual.resting, "u_c": usual.critical}
+        made = QIF.from_resting(**{**fixed, **constants})
+        others = {name: constants[name] for name in cls.parameter_names() if name in constants}
+        return {**others, "u1": plain(made.u1), "u2": plain(made.u2)}
 
     def _check(self) -> None:
         check_numbers("QIF", a=self.a, u_th=self.u_th, u_reset=self.u_reset)

@@ -7,6 +7,7 @@ from typing import Any
 
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
+from quadspike.training.constants import PREFIX, apart
 from quadspike.training.recipe import OWN, Recipe
 
 
@@ -26,13 +27,17 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: bool = False) -
     base = packaged(recipe)
     changed = {k: new for k, (_, new) in create_recipe(base).differences(recipe).items()}
     if spelled_out:
-        changed |= {k: v for k, v in recipe.as_dict().items() if not isinstance(v, bool)}
+        fields = apart(recipe.as_dict()).items()
+        changed |= {k: v for k, v in fields if not isinstance(v, bool)}
     words = [
         "quadspike",
         "train",
         base,
-        *(word for f, v in changed.items() for word in _flag(f, v)),
+        *(word for f, v in changed.items() if not f.startswith(PREFIX) for word in _flag(f, v)),
     ]
+    if recipe.neuron_constants:
+        numbers = (f"{name}={number!r}" for name, number in recipe.neuron_constants.items())
+        words += ["--neuron-constants", *numbers]
     if workers > 1:
         words[:1] = ["torchrun", f"--nproc-per-node={workers}", "-m", "quadspike"]
     return shlex.join(words)

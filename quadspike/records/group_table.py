@@ -11,7 +11,7 @@ from quadspike.analysis.report.numbers import NOTHING, millijoule, significant
 from quadspike.methods.page import percent
 from quadspike.recipes import create_recipe
 from quadspike.records.command import packaged
-from quadspike.records.groups import by_setting, differing, heading, setting, shown
+from quadspike.records.groups import by_setting, differing, heading, setting, shown, value
 from quadspike.records.runs import RunRecord
 
 _SAID = ("validation", "epochs", "timesteps", "device")
@@ -64,7 +64,7 @@ def _shared(records: Sequence[RunRecord], fields: Sequence[str]) -> str:
 
 
 def _fields(record: RunRecord, fields: Sequence[str]) -> list[str]:
-    return [shown(field, setting(record)[field]) for field in fields]
+    return [shown(field, value(record, field)) for field in fields]
 
 
 def _outcomes(runs: Sequence[RunRecord], held: bool, best: float) -> list[str]:

@@ -6,10 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from quadspike.analysis.report.numbers import NOTHING
 from quadspike.errors import QuadspikeError
-from quadspike.neurons import create_neuron
+from quadspike.neurons import NEURONS, create_neuron
 from quadspike.records.runs import RunRecord, read_record
 from quadspike.records.store import Store
+from quadspike.training.constants import PREFIX, apart
+from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe
 
 _NOT_A_SETTING = ("name", "seed")
@@ -49,16 +52,31 @@ def read_groups(store: Store, groups: Sequence[str]) -> list[RunRecord]:
 
 
 def setting(record: RunRecord) -> dict[str, Any]:
-    """What may differ between runs: the recipe without its name and seed, and the device."""
-    recipe = record.recipe.as_dict().items()
+    """What may differ between runs: the recipe without its name and seed, and the device.
+
+    Constants of the neuron are there one by one, as `neuron.a`, where the recipe has them.
+    """
+    recipe = apart(record.recipe.as_dict()).items()
     own = {field: value for field, value in recipe if field not in _NOT_A_SETTING}
     return {**own, "device": record.summary["device"]}
 
 
 def differing(records: Sequence[RunRecord]) -> list[str]:
     """The fields in which not all of the runs are the same, in the recipe's order."""
-    first, *others = map(setting, records)
-    return [field for field in first if any(other[field] != first[field] for other in others)]
+    found = list(map(setting, records))
+    fields = sorted({field for each in found for field in each}, key=field_order)
+    return [
+        field for field in fields if any(each.get(field) != found[0].get(field) for each in found)
+    ]
+
+
+def value(record: RunRecord, field: str) -> Any:
+    """What a run has of a field; of a constant that its recipe leaves out, the neuron's own."""
+    found, name = setting(record), field.removeprefix(PREFIX)
+    if field in found:
+        return found[field]
+    known = name in NEURONS[record.recipe.neuron].constant_names()
+    return record.content["neuron"].get(name) if known else NOTHING
 
 
 def by_setting(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
@@ -73,16 +91,16 @@ def by_setting(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
 
 def rank(record: RunRecord, field: str) -> tuple[int, float, str]:
     """For sorting by a field: what is left open, then numbers, then names."""
-    value, at = setting(record)[field], place(record, field)
-    kind = 1 if at is not None else 0 if value is None else 2
-    return kind, at or 0.0, shown(field, value)
+    found, at = value(record, field), place(record, field)
+    kind = 1 if at is not None else 0 if found is None else 2
+    return kind, at or 0.0, shown(field, found)
 
 
 def place(record: RunRecord, field: str) -> float | None:
     """Where a field's value lies among numbers: a window lies at its centre, also by name."""
-    value = setting(record)[field]
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+    found = value(record, field)
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return float(found)
     return _window_centre(record.recipe) if field == "window" else None
 
 
@@ -96,9 +114,11 @@ def _window_centre(recipe: Recipe) -> float:
 def heading(field: str) -> str:
     """A field as a person calls it.
 
-    >>> heading("detach_reset"), heading("timesteps")
-    ('detach reset', 'T')
+    >>> heading("detach_reset"), heading("timesteps"), heading("neuron.u_th")
+    ('detach reset', 'T', 'u_th')
     """
+    if field.startswith(PREFIX):
+        return field.removeprefix(PREFIX)
     return _HEADINGS.get(field, field.replace("_", " "))
 
 
@@ -121,7 +141,8 @@ def shown(field: str, value: Any) -> str:
 
 def label(record: RunRecord, fields: Sequence[str]) -> str:
     """The setting of a run in words, by some of its fields: `LIF, window mean, T = 4`."""
-    return ", ".join(_phrase(field, setting(record)[field]) for field in fields)
+    found = {field: value(record, field) for field in fields}
+    return ", ".join(_phrase(field, had) for field, had in found.items() if had != NOTHING)
 
 
 def _phrase(field: str, value: Any) -> str:

@@ -17,6 +17,7 @@ from quadspike.records.groups import (
     rank,
     setting,
     shown,
+    value,
 )
 from quadspike.records.runs import RunRecord
 
@@ -77,7 +78,7 @@ def against(records: Sequence[RunRecord], x: str) -> Plot:
     Names take a place among numbers where the neuron can tell it, as it can for windows; if one
     cannot, all values stand in a row.
     """
-    check_name("field", x, setting(records[0]))
+    check_name("field", x, {field for record in records for field in setting(record)})
     fields = differing(records)
     if x not in fields:
         others = f"they differ in: {', '.join(fields)}" if fields else "they differ in no field"
@@ -90,7 +91,7 @@ def against(records: Sequence[RunRecord], x: str) -> Plot:
     for record in (run for runs in by_setting(records) for run in runs):
         at = place(record, x)
         if at is None or None in places:
-            at = row.index(shown(x, setting(record)[x]))
+            at = row.index(shown(x, value(record, x)))
         found.setdefault(label(record, fields), []).append([(at, curve(record, judge)[-1][1])])
     series = [Series(called, runs) for called, runs in found.items()]
     if None in places:
@@ -116,10 +117,10 @@ def _names(records: Sequence[RunRecord], x: str) -> dict[str, float]:
     """Where each value lies that is no number; with the neuron, where that decides it."""
     found: dict[str, dict[float, str]] = {}
     for record in records:
-        value, at = setting(record)[x], place(record, x)
-        if at is not None and (value is None or isinstance(value, str)):
+        had, at = value(record, x), place(record, x)
+        if at is not None and (had is None or isinstance(had, str)):
             neuron = shown("neuron", record.recipe.neuron)
-            found.setdefault(shown(x, value), {}).setdefault(at, neuron)
+            found.setdefault(shown(x, had), {}).setdefault(at, neuron)
     return {
         text if len(places) == 1 else f"{text}, {neuron}": at
         for text, places in found.items()

@@ -17,6 +17,7 @@ from quadspike.records.group_table import group_table
 from quadspike.records.groups import read_group
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import Store
+from quadspike.training.constants import PREFIX
 from quadspike.training.recipe import Recipe
 
 HEADINGS = (
@@ -107,7 +108,7 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
     seconds = duration(fmean(run.summary["seconds"] for run in runs))
     return [
         _name(recipe),
-        f"{recipe.neuron.upper()}, {recipe.loss.upper()}",
+        f"{recipe.neuron_words()}, {recipe.loss.upper()}",
         recipe.dataset,
         recipe.model,
         str(recipe.timesteps),
@@ -125,7 +126,11 @@ def _name(recipe: Recipe) -> str:
     if recipe.name not in RECIPES:
         return recipe.name
     changed = create_recipe(recipe.name).differences(recipe).items()
-    return ", ".join([recipe.name, *(f"{k} {new}" for k, (_, new) in changed if k not in _SHOWN)])
+    return ", ".join([recipe.name, *(f"{k} {new}" for k, (_, new) in changed if _unsaid(k))])
+
+
+def _unsaid(field: str) -> bool:
+    return field not in _SHOWN and not field.startswith(PREFIX)
 
 
 def _accuracy(runs: Sequence[RunRecord]) -> str:

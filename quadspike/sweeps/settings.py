@@ -8,7 +8,10 @@ from itertools import product
 from typing import Any
 
 from quadspike.errors import QuadspikeError, check_name
+from quadspike.training.constants import PREFIX
+from quadspike.training.fields import field_order
 from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.sizes import check_sizes
 
 _FIELDS = [field.name for field in dataclasses.fields(Recipe)]
 
@@ -31,14 +34,18 @@ class Setting:
         if not fields:
             raise QuadspikeError("a setting has at least one FIELD=VALUE, got none")
         for field in fields:
-            check_name("field of a recipe", field, _FIELDS)
+            if not field.startswith(PREFIX):
+                check_name("field of a recipe", field, _FIELDS)
         for field, instead in (("seed", "--seeds"), ("name", "--out")):
             if field in fields:
                 raise QuadspikeError(f"a sweep is not over {field!r}; use {instead}")
         # In the recipe's order, so that nothing is called anew if it is asked in another one.
-        name = "_".join(f"{field}-{_text(fields[field])}" for field in _FIELDS if field in fields)
+        name = "_".join(
+            f"{field}-{_text(fields[field])}" for field in sorted(fields, key=field_order)
+        )
         try:
             recipe = base.but(**fields)
+            check_sizes(recipe)
         except QuadspikeError as error:
             raise QuadspikeError(f"{name} is refused: {error}") from None
         if OWN in (recipe.dataset, recipe.model):

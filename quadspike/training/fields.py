@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from quadspike.errors import QuadspikeError
+from quadspike.training.constants import PREFIX
 from quadspike.training.recipe import Recipe
 
 _TYPES = {field.name: str(field.type) for field in dataclasses.fields(Recipe)}
@@ -33,6 +34,17 @@ def parse_values(text: str) -> tuple[str, list[Any]]:
     """
     name, values = _split(text)
     return name, [_value(name, value) for value in values.split(",")]
+
+
+def field_order(name: str) -> tuple[int, str]:
+    """For sorting by the recipe's order: constants behind their neuron, what is no field last.
+
+    >>> sorted(["device", "lr", "neuron.u_th", "neuron.a", "neuron"], key=field_order)
+    ['neuron', 'neuron.a', 'neuron.u_th', 'lr', 'device']
+    """
+    names = list(_TYPES)
+    field = "neuron_constants" if name.startswith(PREFIX) else name
+    return names.index(field) if field in names else len(names), name
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from quadspike.errors import QuadspikeError
 from quadspike.randomness import permutation
+from quadspike.training.sizes import check_held_out
 
 
 def hold_out(labels: Tensor, count: int, name: str) -> tuple[Tensor, Tensor]:
@@ -19,11 +19,7 @@ def hold_out(labels: Tensor, count: int, name: str) -> tuple[Tensor, Tensor]:
     >>> len(kept), sorted((held % 2).tolist())
     (4, [0, 1])
     """
-    if not 0 <= count < len(labels):
-        raise QuadspikeError(
-            f"validation={count} must leave some of the {len(labels):,} samples of {name} to "
-            "train on; hold out fewer"
-        )
+    check_held_out(count, len(labels), name)
     order = permutation(len(labels), 0, 0, "validation")
     shuffled = labels.cpu()[order]
     sizes = torch.bincount(shuffled)

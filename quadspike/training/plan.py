@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from quadspike.data.geometry import GEOMETRIES, Geometry
-from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.distributed import Workers
 from quadspike.training.memory import GIB, need
@@ -18,16 +17,11 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
 from quadspike.training.schedule import make_optimizer
+from quadspike.training.sizes import TRAINING_SAMPLES, check_sizes
 from quadspike.training.sources import make_data
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
 
-TRAINING_SAMPLES = {
-    "cifar10": 50_000,
-    "cifar100": 50_000,
-    "imagenet": 1_281_167,
-    "cifar10-dvs": 9_000,
-}
 _ENOUGH = 0.5
 """Seconds of a step that are worth timing; on a GPU it is the whole batch."""
 
@@ -48,11 +42,6 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
     geometry, samples = _shape(recipe, device)
     model = to_device(make_network(recipe, geometry), device)
     per_epoch = samples // recipe.batch_size
-    if per_epoch < 1:
-        raise QuadspikeError(
-            f"a batch of {recipe.batch_size} is larger than the {max(0, samples)} samples that "
-            f"{recipe.dataset} leaves for training; lower batch_size or validation"
-        )
     share = workers.share_of(recipe.batch_size)
     at_once = share // recipe.accumulate
     with algorithms(recipe.deterministic):
@@ -69,8 +58,11 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
 
 def _shape(recipe: Recipe, device: torch.device) -> tuple[Geometry, int]:
     """The form of a sample and how many there are to train on; known without the files."""
-    if recipe.dataset in TRAINING_SAMPLES:
-        return GEOMETRIES[recipe.dataset], TRAINING_SAMPLES[recipe.dataset] - recipe.validation
+    check_sizes(recipe)
+    if recipe.dataset in GEOMETRIES:
+        usual = GEOMETRIES[recipe.dataset]
+        geometry = replace(usual, size=recipe.frame_size or usual.size)
+        return geometry, TRAINING_SAMPLES[recipe.dataset] - recipe.validation
     data = make_data(recipe, None, device, Workers())
     return data.geometry, data.sizes.train
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
-from quadspike.errors import QuadspikeError, WriteError
+from quadspike.errors import DataError, QuadspikeError, WriteError
 from quadspike.training.distributed import Workers, asked_workers, choose_device
 from quadspike.training.finish import Result
 from quadspike.training.folder import RunFolder
@@ -137,12 +137,11 @@ def _run(
         recipe = job.recipe
     except QuadspikeError as error:
         return job.failed(str(error))
-    found = data.of(recipe)  # data that are not there are no run's failure
     pace = Pace()
     try:
         result = train(
             recipe,
-            data=found,
+            data=data.of(recipe),
             out=job.folder,
             device=str(place),
             resume=True,
@@ -150,8 +149,8 @@ def _run(
             observers=[pace, watcher],
         )
         return result.exit_code or job.finished(result, pace)
-    except WriteError:
-        raise  # a full disk is no run's defect, and would be every other's too
+    except (DataError, WriteError):
+        raise  # no run's defect, and would be every other's too
     except Exception as error:
         # One run's defect must not cost the others.
         return job.failed(_reason(error))

@@ -11,6 +11,8 @@ from typing import Any, Literal, get_args
 from quadspike import composition
 from quadspike.aids.shortcuts import ShortcutForm
 from quadspike.data.events.cifar10dvs import SPLITS
+from quadspike.data.events.frames import SLICES, VALUES
+from quadspike.data.events.transforms import STYLES
 from quadspike.errors import QuadspikeError, check_count, check_name, is_number
 from quadspike.models import list_models
 from quadspike.models.registry import MODELS, check_gains
@@ -19,6 +21,9 @@ from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from quadspike.ops import BACKENDS
 from quadspike.surrogates import SURROGATES, Center, Height, check_center
+from quadspike.training.constants import Constants, apart, checked, together
+from quadspike.training.dataset_fields import check_dataset_fields
+from quadspike.training.neuron_fields import check_constants, check_window_fields
 
 OWN = "own"
 """In place of a data set's or a model's name: `train` is given one."""
@@ -48,6 +53,8 @@ class Recipe:
         timesteps: Steps a static image is shown, or frames of a recording.
         neuron: qif, qif-learned, lif, plif, glif, lsg, im-lif, ternary or ternary-trained; see
             `quadspike compare --list`.
+        neuron_constants: Numbers of that neuron in place of its own: a, u1, u2 (or u_r, u_c), u_th
+            and u_reset of qif; beta, u_th and u_reset of lif. In a sweep each is neuron.NAME.
         surrogate: Another surrogate than the neuron's own: rectangle, window, triangle, arctan,
             sigmoid, dspike, evolving, learned-width or local-zo.
         window: The centre of the analytic window: threshold, mean, stationary or a membrane.
@@ -86,6 +93,12 @@ class Recipe:
         autoaugment: AutoAugment on training images, for cifar10 and cifar100.
         image_transform: paper or usual, for imagenet.
         split: Which CIFAR10-DVS split: tebn, last100 or random.
+        frames_by: Frames of a recording with equal count of events or equal time; the data set's
+            usual without it: count for cifar10-dvs, time for digits-events.
+        frame_values: What a pixel of a frame is: counts of events, or binary.
+        frame_size: Side of a frame of cifar10-dvs; 48 without it, 128 for the sensor's own pixels.
+        event_transform: How clips of cifar10-dvs are varied: paper (flip and turn), tet (flip and
+            roll) or crop (move and flip).
         validation: Training samples held out to make choices on.
         evaluate_every: Epochs between two evaluations; the first and the last always have one.
         seed: Everything random follows from it.
@@ -98,6 +111,7 @@ class Recipe:
     model: str
     timesteps: int = 2
     neuron: str = "qif"
+    neuron_constants: Mapping[str, float] = Constants()
     surrogate: str | None = None
     window: Center | float | None = None
     window_scale: float = 1.0
@@ -135,6 +149,10 @@ class Recipe:
     autoaugment: bool = False
     image_transform: ImageTransform = "paper"
     split: str | None = None
+    frames_by: str | None = None
+    frame_values: str = "counts"
+    frame_size: int | None = None
+    event_transform: str = "paper"
     validation: int = 0
     evaluate_every: int = 1
     seed: int = 0
@@ -147,12 +165,15 @@ class Recipe:
         for field, allowed in _NAMES.items():
             if getattr(self, field) is not None or field not in _OPTIONAL:
                 check_name(field, getattr(self, field), allowed)
+        constants = checked(self.neuron, self.neuron_constants)
+        object.__setattr__(self, "neuron_constants", constants)
         if self.window is not None:
             check_center("window", self.window)
         for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
             check_count(field, getattr(self, field))
-        if self.stem_width is not None:
-            check_count("stem_width", self.stem_width)
+        for field in ("stem_width", "frame_size"):
+            if getattr(self, field) is not None:
+                check_count(field, getattr(self, field))
         for field in ("cutout", "validation", "seed"):
             value = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -176,48 +197,16 @@ class Recipe:
 
     def _check_together(self) -> None:
         """Refuse fields that do not go with each other."""
-        if self.window is not None and self.surrogate not in (None, "window"):
-            raise QuadspikeError(
-                f"window={self.window!r} places the analytic window, but "
-                f"surrogate={self.surrogate!r} asks for another; leave one of them out"
-            )
-        if self.window is None and self.surrogate != "window":
-            for field, usual in (("window_scale", 1), ("window_height", "one")):
-                if getattr(self, field) != usual:
-                    raise QuadspikeError(
-                        f"{field}={getattr(self, field)!r} shapes the analytic window: say where "
-                        f"it lies with window={' or '.join(get_args(Center))}"
-                    )
+        check_window_fields(self)
         check_gains(self.norm, self.eta, self.initial_gain, self.identity_norm)
         composition.check(self.parts())
+        check_constants(self)
         if self.shortcut_form != "linear" and self.aid != "shortcuts":
             raise QuadspikeError(
                 f"shortcut_form={self.shortcut_form!r} is for aid='shortcuts', got "
                 f"aid={self.aid!r}; leave it out"
             )
-        if self.dataset == "cifar10-dvs" and self.split is None:
-            raise QuadspikeError(
-                "CIFAR10-DVS has no official split, and accuracies differ by points between "
-                f"them; name one with split: {', '.join(SPLITS)}"
-            )
-        if self.split is not None and self.dataset != "cifar10-dvs":
-            raise QuadspikeError(f"split is for cifar10-dvs; leave it out for {self.dataset}")
-        if self.autoaugment and self.dataset not in ("cifar10", "cifar100"):
-            raise QuadspikeError(
-                f"autoaugment is for cifar10 and cifar100; leave it out for {self.dataset}"
-            )
-        if self.cutout and self.dataset not in ("cifar10", "cifar100", "imagenet"):
-            raise QuadspikeError(
-                f"cutout is for images in colour, got {self.cutout} for {self.dataset}"
-            )
-        if self.image_transform == "usual" and self.dataset != "imagenet":
-            raise QuadspikeError(
-                f"image_transform is for imagenet; leave it out for {self.dataset}"
-            )
-        if self.cutout and self.image_transform == "usual":
-            raise QuadspikeError(
-                f"the usual transform of imagenet has no cutout, got {self.cutout}; set cutout=0"
-            )
+        check_dataset_fields(self)
         if self.warmup_epochs >= self.epochs:
             raise QuadspikeError(
                 f"the warm-up of {self.warmup_epochs:g} epochs takes all of the {self.epochs}; "
@@ -251,9 +240,19 @@ class Recipe:
         """
         return epoch in (1, self.epochs) or epoch % self.evaluate_every == 0
 
+    def neuron_words(self) -> str:
+        """The neuron as a person calls it.
+
+        >>> Recipe("mine", "digits", "cnn", neuron_constants={"u_th": 0.6}).neuron_words()
+        'QIF (u_th=0.6)'
+        """
+        constants = f" ({self.neuron_constants})" * bool(self.neuron_constants)
+        return self.neuron.upper() + constants
+
     def neuron_config(self) -> dict[str, Any]:
         """The neuron with its surrogate, as `create_neuron` takes it."""
-        config: dict[str, Any] = {"name": self.neuron}
+        parameters = NEURONS[self.neuron].parameters_from(self.neuron_constants)
+        config: dict[str, Any] = {"name": self.neuron, **parameters}
         if self.detach_reset:
             config["detach_reset"] = True
         if self.window is not None or self.surrogate == "window":
@@ -265,12 +264,12 @@ class Recipe:
         return config
 
     def but(self, **changes: Any) -> Recipe:
-        """The same with other fields, checked anew."""
-        return Recipe.from_dict({**self.as_dict(), **changes})
+        """The same with other fields, checked anew; `neuron.a` is the neuron's constant a."""
+        return Recipe.from_dict(together({**self.as_dict(), **changes}))
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
-        return dataclasses.asdict(self)
+        return {**dataclasses.asdict(self), "neuron_constants": dict(self.neuron_constants)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Recipe:
@@ -284,16 +283,16 @@ class Recipe:
         return cls(**values)
 
     def differences(self, other: Recipe) -> dict[str, tuple[Any, Any]]:
-        """The fields in which two recipes differ, with both values."""
-        theirs = other.as_dict()
+        """The fields in which two recipes differ, with both values; constants one by one."""
+        ours, theirs = apart(self.as_dict()), apart(other.as_dict())
         return {
-            name: (value, theirs[name])
-            for name, value in self.as_dict().items()
-            if value != theirs[name]
+            name: (ours.get(name), theirs.get(name))
+            for name in {**ours, **theirs}
+            if ours.get(name) != theirs.get(name)
         }
 
 
-_OPTIONAL = ("surrogate", "aid", "split", "clip")
+_OPTIONAL = ("surrogate", "aid", "split", "frames_by", "clip")
 _POSITIVE = ("lr", "clip", "window_scale")
 _FLAGS = (
     "detach_reset",
@@ -320,6 +319,9 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "precision": get_args(Precision),
     "image_transform": get_args(ImageTransform),
     "split": tuple(SPLITS),
+    "frames_by": SLICES,
+    "frame_values": VALUES,
+    "event_transform": STYLES,
     "backend": BACKENDS,
 }
 _BELOW_ONE = math.nextafter(1.0, 0.0)

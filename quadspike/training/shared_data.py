@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from quadspike.training.dataset_fields import RECORDINGS
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import TrainingData, make_data
@@ -21,9 +22,12 @@ _FIELDS = (
     "cutout",
     "autoaugment",
     "image_transform",
+    "frames_by",
+    "frame_values",
+    "frame_size",
+    "event_transform",
 )
 """What `make_data` reads whatever the data set; a test holds it to that."""
-_CLIPS = ("digits-events", "cifar10-dvs")
 
 
 def data_key(recipe: Recipe) -> Hashable:
@@ -38,7 +42,7 @@ def data_key(recipe: Recipe) -> Hashable:
     return (
         *(getattr(recipe, field) for field in _FIELDS),
         recipe.precision == "fp64",
-        recipe.timesteps if recipe.dataset in _CLIPS else None,
+        recipe.timesteps if recipe.dataset in RECORDINGS else None,
     )
 
 

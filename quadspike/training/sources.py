@@ -16,19 +16,20 @@ from quadspike.data.augment import Normalize, Pipeline, cifar_test, cifar_train
 from quadspike.data.augment.shift import RandomShift
 from quadspike.data.cifar import load_cifar10, load_cifar100
 from quadspike.data.digits import load_digits, load_event_digits
-from quadspike.data.events.cifar10dvs import load_cifar10dvs
+from quadspike.data.events.cifar10dvs import SENSOR, load_cifar10dvs
 from quadspike.data.events.transforms import TimeFirst, dvs_train
-from quadspike.data.geometry import Geometry
+from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.data.imagenet import ImageNet
 from quadspike.data.loader import Batch, Draw, Loader, Transform
 from quadspike.data.progress import Progress
-from quadspike.data.root import data_root
+from quadspike.data.root import data_root, reading
 from quadspike.data.split import Split
 from quadspike.data.streaming import StreamingLoader
 from quadspike.errors import QuadspikeError
 from quadspike.training.distributed import Workers
 from quadspike.training.holdout import hold_out
 from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.sizes import check_batch
 
 
 class Source(Protocol):
@@ -83,7 +84,8 @@ def make_data(
         )
     if recipe.dataset == "imagenet":
         return _imagenet(recipe, data_root(root) / "imagenet", device, workers)
-    train, test = _load(recipe, root, progress)
+    with reading():
+        train, test = _load(recipe, root, progress)
     plain = _test_transform(recipe, train)
     augment = _training_transform(recipe, train, plain)
     return from_splits(recipe, train, test, device, workers, augment, plain)
@@ -230,11 +232,7 @@ def _in_parts(
     samples whatever the number of workers.
     """
     parts = recipe.accumulate if workers.many else 1
-    if recipe.batch_size > samples:
-        raise QuadspikeError(
-            f"a batch of {recipe.batch_size} is larger than the {samples} samples to train on; "
-            "lower the batch size"
-        )
+    check_batch(recipe, samples)
     return make(1) if parts == 1 else _InParts(make(parts), parts)
 
 
@@ -259,19 +257,32 @@ def _check_pair(recipe: Recipe, train: Split, test: Split) -> None:
         )
 
 
+_FRAME_SIZE = GEOMETRIES["cifar10-dvs"].size
+
+
 def _load(
     recipe: Recipe, root: Path | str | None, progress: Progress | None
 ) -> tuple[Split, Split]:
     if recipe.dataset == "digits":
         return load_digits()
     if recipe.dataset == "digits-events":
-        return load_event_digits(recipe.timesteps)
+        by = recipe.frames_by or "time"
+        return load_event_digits(recipe.timesteps, by=by, values=recipe.frame_values)
     if recipe.dataset == "cifar10":
         return load_cifar10(root)
     if recipe.dataset == "cifar100":
         return load_cifar100(root)
     folder = data_root(root) / "cifar10-dvs"
-    return load_cifar10dvs(folder, recipe.timesteps, split=recipe.split, progress=progress)
+    return load_cifar10dvs(
+        folder,
+        recipe.timesteps,
+        # Every event counts as one where none is interpolated.
+        None if recipe.frame_size == SENSOR else recipe.frame_size or _FRAME_SIZE,
+        recipe.split,
+        by=recipe.frames_by or "count",
+        values=recipe.frame_values,
+        progress=progress,
+    )
 
 
 def _test_transform(recipe: Recipe, train: Split) -> Transform:
@@ -284,7 +295,7 @@ def _training_transform(recipe: Recipe, train: Split, plain: Transform) -> Trans
     if recipe.dataset in ("cifar10", "cifar100"):
         return cifar_train(recipe.dataset, autoaugment=recipe.autoaugment, cutout=recipe.cutout)
     if recipe.dataset == "cifar10-dvs":
-        return dvs_train("paper", levels=train.levels)
+        return dvs_train(recipe.event_transform, levels=train.levels)
     if recipe.dataset == "digits":
         # On 8 x 8 pixels a crop of whole ones cuts strokes off, and a mirrored digit is none.
         return Pipeline((RandomShift(0.5), plain))
@@ -292,10 +303,11 @@ def _training_transform(recipe: Recipe, train: Split, plain: Transform) -> Trans
 
 
 def _imagenet(recipe: Recipe, root: Path, device: torch.device, workers: Workers) -> TrainingData:
-    whole, test = (
-        ImageNet(root, split, recipe.image_transform, cutout=recipe.cutout)
-        for split in ("train", "val")
-    )
+    with reading():
+        whole, test = (
+            ImageNet(root, split, recipe.image_transform, cutout=recipe.cutout)
+            for split in ("train", "val")
+        )
     kept, held = hold_out(whole.labels, recipe.validation, whole.name)
     train = whole.subset(kept, augmented=True)
 

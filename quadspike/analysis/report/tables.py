@@ -19,6 +19,8 @@ from quadspike.analysis.report.numbers import (
     significant,
 )
 from quadspike.analysis.report.runs import Run, Summary
+from quadspike.training.constants import apart
+from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe
 
 
@@ -57,7 +59,7 @@ def _at_least(value: float) -> float:
 def head_card(shown: Shown) -> Html:
     """The run in one line: last accuracy first, best beside it."""
     recipe, summary = shown.run.recipe, summary_of(shown.run)
-    what = f"{recipe.model} on {recipe.dataset}, {recipe.neuron.upper()}, T = {recipe.timesteps}"
+    what = f"{recipe.model} on {recipe.dataset}, {recipe.neuron_words()}, T = {recipe.timesteps}"
     who = tag("div", tag("strong", shown.named), tag("p", what, class_="soft"), class_="who")
     if summary is None:
         stats = tag("p", "No epoch has finished yet.", class_="soft")
@@ -134,11 +136,12 @@ def comparison(runs: Sequence[Shown]) -> Html:
 
 def differences(runs: Sequence[Shown]) -> Html:
     """The fields of the recipes that are not the same in all runs."""
-    plans = [shown.run.recipe.as_dict() for shown in runs]
+    plans = [apart(shown.run.recipe.as_dict()) for shown in runs]
+    names = sorted({name for plan in plans for name in plan} - {"name"}, key=field_order)
     rows = [
-        [tag("th", tag("code", name), scope="row"), *(tag("td", plain(p[name])) for p in plans)]
-        for name in plans[0]
-        if name != "name" and any(plan[name] != plans[0][name] for plan in plans)
+        [tag("th", tag("code", name), scope="row"), *(tag("td", plain(p.get(name))) for p in plans)]
+        for name in names
+        if any(plan.get(name) != plans[0].get(name) for plan in plans)
     ]
     if not rows:
         return tag("p", "The recipes do not differ.")

@@ -36,6 +36,8 @@ CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
 PER_CLASS = 1000
+SENSOR = 128
+"""Pixels of the camera along a side."""
 SPLITS = {
     "tebn": "numbers 0-99 of each class test, 100-999 train",
     "last100": "numbers 0-899 of each class train, 900-999 test",
