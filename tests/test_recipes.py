@@ -252,7 +252,15 @@ NEVER = st.sampled_from(
 HUGE = st.just(10**400)
 FLAGS = module._FLAGS
 NAMES = tuple(module._NAMES)
-COUNTS = ("timesteps", "epochs", "batch_size", "accumulate", "stem_width", "evaluate_every")
+COUNTS = (
+    "timesteps",
+    "epochs",
+    "batch_size",
+    "accumulate",
+    "train_timesteps",
+    "stem_width",
+    "evaluate_every",
+)
 FROM_ZERO = ("cutout", "validation", "seed")
 SHARES = ("dropout", "momentum", "label_smoothing")
 BAD = {

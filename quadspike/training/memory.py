@@ -83,7 +83,7 @@ def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.devic
 def out_of_memory(recipe: Recipe, share: int, needed: Need, total: int | None) -> str:
     """What was too large, and what would fit."""
     text = (
-        f"out of memory with a batch of {share} on one device at T = {recipe.timesteps}: "
+        f"out of memory with a batch of {share} on one device at T = {recipe.trained_steps}: "
         f"a step needs about {needed.of(share // recipe.accumulate) / GIB:.1f} GiB"
     )
     if total is None:

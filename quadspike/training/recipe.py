@@ -23,6 +23,9 @@ from quadspike.surrogates import SURROGATES, Center, Height, check_center
 OWN = "own"
 """In place of a data set's or a model's name: `train` is given one."""
 
+CLIPS = ("digits-events", "cifar10-dvs")
+"""Data sets that bring a frame a step."""
+
 Dataset = Literal[
     "digits", "digits-events", "cifar10", "cifar100", "imagenet", "cifar10-dvs", "own"
 ]
@@ -74,6 +77,8 @@ class Recipe:
         epochs: Passes over the training samples.
         batch_size: Samples a step, over all workers.
         accumulate: Parts a batch is computed in, one after the other, to save memory.
+        train_timesteps: Steps a static image is shown while training, where fewer do; the
+            recipe's otherwise.
         optimizer: sgd (with momentum) or adam (weight decay as L2).
         lr: The highest learning rate; from there a cosine to zero.
         momentum: Of sgd.
@@ -123,6 +128,7 @@ class Recipe:
     epochs: int = 100
     batch_size: int = 128
     accumulate: int = 1
+    train_timesteps: int | None = None
     optimizer: OptimizerName = "sgd"
     lr: float = 0.1
     momentum: float = 0.9
@@ -151,8 +157,9 @@ class Recipe:
             check_center("window", self.window)
         for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
             check_count(field, getattr(self, field))
-        if self.stem_width is not None:
-            check_count("stem_width", self.stem_width)
+        for field in ("stem_width", "train_timesteps"):
+            if getattr(self, field) is not None:
+                check_count(field, getattr(self, field))
         for field in ("cutout", "validation", "seed"):
             value = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -188,6 +195,11 @@ class Recipe:
                         f"{field}={getattr(self, field)!r} shapes the analytic window: say where "
                         f"it lies with window={' or '.join(get_args(Center))}"
                     )
+        if self.trained_steps > self.timesteps:
+            raise QuadspikeError(
+                f"train_timesteps={self.train_timesteps} is more than timesteps={self.timesteps}; "
+                "training shows as many steps or fewer"
+            )
         check_gains(self.norm, self.eta, self.initial_gain, self.identity_norm)
         composition.check(self.parts())
         if self.shortcut_form != "linear" and self.aid != "shortcuts":
@@ -240,7 +252,14 @@ class Recipe:
             self.window,
             self.backend,
             stages=self.model == OWN or bool(MODELS[self.model].stages),
+            static=self.dataset not in CLIPS,
+            fewer_steps=self.trained_steps < self.timesteps,
         )
+
+    @property
+    def trained_steps(self) -> int:
+        """Time steps of a sample while training."""
+        return self.timesteps if self.train_timesteps is None else self.train_timesteps
 
     def evaluates(self, epoch: int) -> bool:
         """Whether the network is judged after this epoch, counted from 1.

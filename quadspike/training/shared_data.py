@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from quadspike.training.distributed import Workers
-from quadspike.training.recipe import Recipe
+from quadspike.training.recipe import CLIPS, Recipe
 from quadspike.training.sources import TrainingData, make_data
 
 _FIELDS = (
@@ -23,7 +23,6 @@ _FIELDS = (
     "image_transform",
 )
 """What `make_data` reads whatever the data set; a test holds it to that."""
-_CLIPS = ("digits-events", "cifar10-dvs")
 
 
 def data_key(recipe: Recipe) -> Hashable:
@@ -38,7 +37,7 @@ def data_key(recipe: Recipe) -> Hashable:
     return (
         *(getattr(recipe, field) for field in _FIELDS),
         recipe.precision == "fp64",
-        recipe.timesteps if recipe.dataset in _CLIPS else None,
+        recipe.timesteps if recipe.dataset in CLIPS else None,
     )
 
 
