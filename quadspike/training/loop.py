@@ -170,7 +170,9 @@ class Training:
             self.trainee, self.recipe, self.optimizer, self.workers, self.device, self.per_epoch
         )
         self.learn, count, how = choose_runners(self.step)
-        self.judge = Judge(self.network, self.recipe, self.data, self.device, self.workers, count)
+        self.judge = Judge(
+            self.step.judged, self.recipe, self.data, self.device, self.workers, count
+        )
         if self.device.type == "cuda":
             self.notes = (*self.notes, how)
         self.progress = Progress(samples=self.data.sizes.train)
@@ -188,7 +190,7 @@ class Training:
                 f"{self.folder.checkpoint} is of another run: its recipe is not that of "
                 f"{self.folder.recipe.name}"
             )
-        restore(saved, self.folder.checkpoint, self.trainee, self.optimizer)
+        restore(saved, self.folder.checkpoint, self.step)
         if saved.progress.samples != self.data.sizes.train:
             raise QuadspikeError(
                 f"{self.folder.path} was trained on {saved.progress.samples:,} samples, the data "
@@ -290,7 +292,7 @@ class Training:
             "grad_norm": totals[NORM] / totals[SEEN],
         }
         if self.recipe.evaluates(epoch):
-            self.workers.align(self.trainee)
+            self.workers.align(self.trainee, self.judge.network)
             found, ailments = self.judge()
             line |= found
             self._warn(ailments)
@@ -322,13 +324,13 @@ class Training:
         best = self.progress.best_epoch
         if best is None or line[accuracy] > self.progress.history[best - 1][accuracy]:
             self.progress.best_epoch = epoch
-            self.best = copy_weights(self.network)
+            self.best = copy_weights(self.judge.network)
 
     def _save(self, totals: torch.Tensor | None = None) -> None:
         self.progress.seconds = self.clock.seconds()
         if self.workers.first:
             sums = self.step.totals if totals is None else totals
-            tensors = run_tensors(self.trainee, self.optimizer, sums, self.best)
+            tensors = run_tensors(self.step, sums, self.best)
             save_checkpoint(self.folder.checkpoint, self.recipe, self.progress, tensors)
         self.clock.saved()
         for watcher in self.observers:

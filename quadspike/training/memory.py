@@ -76,7 +76,7 @@ def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.devic
         norm.sync = sync
     slots = 2 if recipe.optimizer == "adam" else int(recipe.momentum > 0)
     size = 8 if recipe.precision == "fp64" else 4
-    copies = 2 + slots  # weights, gradients, the optimizer's state
+    copies = 2 + slots + (recipe.ema > 0)  # weights, gradients, the optimizer's state, average
     return Need(count_parameters(trainee) * size * copies, max(1, sum(found.values()) // 2))
 
 

@@ -86,6 +86,8 @@ class Recipe:
         decay_all: Weight decay on those too.
         warmup_epochs: Epochs in which the learning rate rises to its highest.
         clip: Largest norm of the gradient, if any.
+        ema: Decay, per step, of an average of the weights that is evaluated and kept instead of
+            the last; 0 for none.
         precision: fp32, bf16 (autocast) or fp64.
         cutout: Side of the hole in training images; 0 for none.
         autoaugment: AutoAugment on training images, for cifar10 and cifar100.
@@ -136,6 +138,7 @@ class Recipe:
     decay_all: bool = False
     warmup_epochs: float = 0.0
     clip: float | None = None
+    ema: float = 0.0
     precision: Precision = "fp32"
     cutout: int = 0
     autoaugment: bool = False
@@ -345,6 +348,7 @@ _BELOW_ONE = math.nextafter(1.0, 0.0)
 _RANGES: dict[str, tuple[float, float]] = {
     "momentum": (0, _BELOW_ONE),
     "dropout": (0, _BELOW_ONE),
+    "ema": (0, _BELOW_ONE),
     "label_smoothing": (0, _BELOW_ONE),
     "tet_lambda": (0, 1),
     "tet_phi": (-1e6, 1e6),
