@@ -184,6 +184,21 @@ def test_longer_runs_change_their_workers(driver, runs, tmp_path, setting, first
 # -- signals -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_signal_to_one_worker_ends_the_evaluation_of_all(driver, runs, tmp_path, rank):
+    out = tmp_path / "run"
+    command = ("train", *SETTINGS["short"], "--out", str(out))
+    accident = Accident("count", 2, signal=signal.SIGTERM, rank=rank)
+    outcome = driver.run(*command, accident=accident, workers=2)
+    assert outcome.code == 143, outcome.text
+    assert not (out / "metrics.jsonl").exists()
+    stopped = load_checkpoint(out / "checkpoint.safetensors").progress
+    assert (stopped.epoch, stopped.step, stopped.history) == (0, 5, [])
+    assert driver.run(*command, "--resume", workers=2).code == 0
+    same_bytes(out, runs("short", 2)[0])
+    check_alike(out, runs("short", 2)[0])
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_decoders_leave_signals_to_the_run(number):
     """`torchrun` and SLURM signal all processes; a run that is to save needs its decoders."""

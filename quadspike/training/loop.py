@@ -30,6 +30,7 @@ from quadspike.training.observer import Beginning, Moment, Observer
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import device_name
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
+from quadspike.training.scoring import EvaluationStoppedError
 from quadspike.training.sources import TrainingData
 from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
@@ -139,12 +140,11 @@ class Training:
                     code = self._look(stop)
                     if code:
                         return code
-            self._end_epoch()
+            return self._end_epoch(stop)
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
             raise QuadspikeError(self._too_large()) from None
-        return 0
 
     def _look(self, stop: Stop) -> int:
         """Read how it goes, show it, and decide together whether to save or to end."""
@@ -170,9 +170,13 @@ class Training:
             self._save(totals)
         return code
 
-    def _end_epoch(self) -> None:
-        """Note the epoch, with its evaluation where one is due, and start the next."""
-        totals = self.workers.total(self.step.totals).tolist()
+    def _end_epoch(self, stop: Stop) -> int:
+        """Note the epoch, with its evaluation where one is due, and start the next.
+
+        Where a signal ends that evaluation, the epoch is not noted: a resumed run evaluates anew.
+        """
+        sums = self.workers.total(self.step.totals)
+        totals = sums.tolist()
         epoch = self.progress.epoch + 1
         line: dict[str, Any] = {
             "epoch": epoch,
@@ -184,7 +188,11 @@ class Training:
         }
         if self.recipe.evaluates(epoch):
             self.workers.align(self.trainee, self.judge.network)
-            found, ailments = self.judge()
+            try:
+                found, ailments = self.judge(stop)
+            except EvaluationStoppedError:
+                self._save(sums)
+                return self.workers.largest([stop.code], self.device)[0]
             line |= found
             self._warn(ailments)
             self._keep_best(line, epoch)
@@ -199,6 +207,7 @@ class Training:
             self.folder.write_metrics(self.progress.history)
         for watcher in self.observers:
             watcher.epoch(line)
+        return 0
 
     def _warn(self, ailments: Sequence[str]) -> None:
         """Tell what ails a layer, each layer once."""
