@@ -177,7 +177,7 @@ def _later_steps(parts: Parts) -> str:
 
 def untrained_steps(asked: str, why: str) -> str:
     """Why training must show all steps."""
-    return f"{asked} {why}, so that later steps need training too; leave out train_timesteps"
+    return f"{asked} {why}, and with train_timesteps the later ones are not trained; leave it out"
 
 
 _RULES = (
