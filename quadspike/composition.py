@@ -33,6 +33,10 @@ class Parts(NamedTuple):
     backend: str = "auto"
     stages: bool = True
     """Whether the network has stages, for heads after them."""
+    static: bool = True
+    """Whether an image is shown at every step, and no recording."""
+    fewer_steps: bool = False
+    """Whether training shows fewer time steps than inference."""
 
 
 def check(parts: Parts) -> None:
@@ -154,4 +158,34 @@ def _heads(parts: Parts) -> str:
     )
 
 
-_RULES = (_one_threshold, _statistics, _stationary, _normalised_membrane, _fused, _heads)
+def _later_steps(parts: Parts) -> str:
+    if not parts.fewer_steps:
+        return ""
+    if not parts.static:
+        return untrained_steps("a recording", "has a frame for each step")
+    neuron, norm = NEURONS.get(parts.neuron), NORMS.get(parts.norm or "")
+    if neuron is not None and neuron.per_step:
+        return untrained_steps(f"neuron={parts.neuron!r}", neuron.per_step)
+    if norm is not None and norm.per_step:
+        return untrained_steps(f"norm={parts.norm!r}", norm.per_step)
+    if LOSSES[parts.loss].readout == "last":
+        return untrained_steps(f"loss={parts.loss!r}", "is for the last step alone")
+    if parts.aid == "imp":
+        return untrained_steps("aid='imp'", "learns from where the first step starts")
+    return ""
+
+
+def untrained_steps(asked: str, why: str) -> str:
+    """Why training must show all steps."""
+    return f"{asked} {why}, and with train_timesteps the later ones are not trained; leave it out"
+
+
+_RULES = (
+    _one_threshold,
+    _statistics,
+    _stationary,
+    _normalised_membrane,
+    _fused,
+    _heads,
+    _later_steps,
+)

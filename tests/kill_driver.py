@@ -31,9 +31,10 @@ PATIENCE = 90.0
 
 @dataclass(frozen=True)
 class Accident:
-    """At the `number`-th call (from 1) of `what` ("step", "write", "fsync" or "replace") in the
-    worker `rank`, `when` ("before", "after", or "half" of the bytes of a write), the process gets
-    `signal`, or `parent` does, or the call fails with `errno`.
+    """At the `number`-th call (from 1) of `what` ("step", "count" of a batch of an evaluation,
+    "write", "fsync" or "replace") in the worker `rank`, `when` ("before", "after", or "half" of
+    the bytes of a write), the process gets `signal`, or `parent` does, or the call fails with
+    `errno`.
     """
 
     what: str
@@ -100,6 +101,7 @@ class Driver:
 def install(accident: Accident | None) -> tuple[Counter[str], list[float]]:
     """Count calls and keep losses from now on, and let the accident happen."""
     from quadspike.cli.display import Display
+    from quadspike.training import scoring
     from quadspike.training.step import Step
 
     calls: Counter[str] = Counter()
@@ -125,6 +127,9 @@ def install(accident: Accident | None) -> tuple[Counter[str], list[float]]:
         return wrapper
 
     Step.__call__ = watched("step", Step.__call__)  # type: ignore[method-assign]
+    scoring.Counter.__call__ = watched(  # type: ignore[method-assign]
+        "count", scoring.Counter.__call__
+    )
     os.write = watched("write", os.write)
     os.fsync = watched("fsync", os.fsync)
     os.replace = watched("replace", os.replace)

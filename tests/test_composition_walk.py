@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import product
+from itertools import chain, product
 from typing import get_args
 
 import pytest
@@ -139,8 +139,12 @@ def refused():
     """Everything that can be asked for and is refused, with what is said."""
     windows, stages = (None, *get_args(Center)), (True, False)
     names = (NEURONS, NORMS, (None, *SURROGATES), LOSSES, (None, *AIDS))
-    for choice in product(*names, windows, BACKENDS, stages):
-        parts = Parts(*choice)
+    usual = (Parts(*choice) for choice in product(*names, windows, BACKENDS, stages))
+    fewer = (
+        Parts(*choice, static=static, fewer_steps=True)
+        for *choice, static in product(*names, (True, False))
+    )
+    for parts in chain(usual, fewer):
         if reason := objection(parts):
             yield parts, reason
 
@@ -160,6 +164,10 @@ def test_every_refusal_names_what_was_given_says_why_and_what_to_do():
         }
         if "this network has none" in reason:
             named["stages"] = False
+        if "train_timesteps" in reason:
+            named["fewer_steps"] = True
+        if "a recording" in reason:
+            named["static"] = False
         # What it names is what it is about: that alone is refused in the same words.
         assert len(named) >= 2, reason
         assert objection(plain._replace(**named)) == reason

@@ -32,6 +32,7 @@ SETTINGS = {
         "heads": "digits-cnn --aid sml --loss im --im-weight 0.5 --epochs 1 --lr 0.1 "
         "--optimizer sgd",
         "imp": "digits-mlp --aid imp --loss lts --epochs 1 --optimizer sgd --lr 0.1",
+        "average": "digits-mlp --ema 0.9 --epochs 1 --optimizer sgd --lr 0.1",
         "dropout-sgd": "digits-cnn --model resnet8 --dropout 0.2 --accumulate 2 "
         "--optimizer sgd --lr 0.1 --epochs 10",
         "dropout-adam": "digits-cnn --model resnet8 --dropout 0.5 --loss tet "
@@ -88,7 +89,7 @@ def check_alike(folder, expected):
 # -- the same run ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", ["adam", "sgd", "dropout", "heads", "imp"])
+@pytest.mark.parametrize("setting", ["adam", "sgd", "dropout", "heads", "imp", "average"])
 def test_two_workers_follow_one(runs, setting):
     alone, together = runs(setting), runs(setting, 2)
     assert len(together[1]) == (50 if setting in ("adam", "sgd") else 5)
@@ -106,10 +107,11 @@ def test_fifty_steps_with_dropout_follow_one(runs, setting, workers):
     check_alike(together[0], alone[0])
 
 
-def test_statistics_that_are_not_shared_make_another_run(driver, runs, tmp_path):
+@pytest.mark.parametrize("more", [(), ("--ema", "0.9")])
+def test_statistics_that_are_not_shared_make_another_run(driver, runs, tmp_path, more):
     """What `sync_norm` is for: without it each worker normalises by its own part."""
     out = tmp_path / "run"
-    fields = (*SETTINGS["short"], "--no-sync-norm")
+    fields = (*SETTINGS["short"], "--no-sync-norm", *more)
     outcome = driver.run("train", *fields, "--out", str(out), workers=2)
     assert outcome.code == 0, outcome.text
     assert apart(outcome.losses, runs("short")[1]) > 1e-3
@@ -180,6 +182,21 @@ def test_longer_runs_change_their_workers(driver, runs, tmp_path, setting, first
 
 
 # -- signals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_signal_to_one_worker_ends_the_evaluation_of_all(driver, runs, tmp_path, rank):
+    out = tmp_path / "run"
+    command = ("train", *SETTINGS["short"], "--out", str(out))
+    accident = Accident("count", 2, signal=signal.SIGTERM, rank=rank)
+    outcome = driver.run(*command, accident=accident, workers=2)
+    assert outcome.code == 143, outcome.text
+    assert not (out / "metrics.jsonl").exists()
+    stopped = load_checkpoint(out / "checkpoint.safetensors").progress
+    assert (stopped.epoch, stopped.step, stopped.history) == (0, 5, [])
+    assert driver.run(*command, "--resume", workers=2).code == 0
+    same_bytes(out, runs("short", 2)[0])
+    check_alike(out, runs("short", 2)[0])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

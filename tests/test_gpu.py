@@ -7,6 +7,7 @@ import gc
 
 import pytest
 import torch
+from torch import nn
 
 from quadspike import LIF, Soma, create_model, create_neuron
 from quadspike.call import Call
@@ -222,6 +223,7 @@ def test_a_training_step_can_be_captured_in_a_cuda_graph():
         {"aid": "shortcuts", "shortcut_form": "cosine"},
         {"aid": "imp", "loss": "lts"},
         {"surrogate": "local-zo", "loss": "tet"},
+        {"ema": 0.9, "train_timesteps": 1},
     ],
 )
 def test_a_captured_step_follows_the_eager_one(options):
@@ -250,7 +252,8 @@ def test_a_captured_step_follows_the_eager_one(options):
             for number, batch in enumerate(batches):
                 set_learning_rate(step.optimizer, learning_rate(recipe, number, 1))
                 learn(*batch)
-            ends.append((copy_weights(trainee), step.totals.clone(), int(step.count)))
+            weights = copy_weights(nn.ModuleList([trainee, step.judged]))
+            ends.append((weights, step.totals.clone(), int(step.count)))
     (eager, totals, count), (captured, same_totals, same_count) = ends
     assert count == same_count == 12
     assert torch.equal(totals, same_totals)
@@ -258,7 +261,9 @@ def test_a_captured_step_follows_the_eager_one(options):
         assert torch.equal(tensor, captured[name]), name
 
 
-@pytest.mark.parametrize("options", [{"precision": "bf16"}, {"norm": "mpbn"}, {"neuron": "plif"}])
+@pytest.mark.parametrize(
+    "options", [{"precision": "bf16"}, {"norm": "mpbn"}, {"neuron": "plif"}, {"ema": 0.9}]
+)
 def test_captured_evaluations_between_captured_steps_give_the_eager_figures(options):
     """Bit for bit, in memory that both share: 300 test samples are 128, 128 and 44."""
     recipe = Recipe(
@@ -282,7 +287,7 @@ def test_captured_evaluations_between_captured_steps_give_the_eager_figures(opti
                 for batch in data.train.epoch(epoch):
                     (learn if capture else step)(*batch)
                 used = count if capture else None
-                scores.append(score(model, data.test, recipe, device, Workers(), used))
+                scores.append(score(step.judged, data.test, recipe, device, Workers(), used))
             found.append((scores, copy_weights(trainee)))
     (scores, weights), (same_scores, same_weights) = found
     assert scores == same_scores

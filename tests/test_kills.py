@@ -25,6 +25,7 @@ SETTINGS = {
         "shortcuts": f"digits-cnn {ADAM} --aid shortcuts --shortcut-form cosine --loss tet",
         "imp": f"digits-mlp {ADAM} --aid imp --loss lts",
         "dropout": f"digits-cnn {SGD} --model resnet8 --dropout 0.2 --clip 1",
+        "average": f"digits-mlp {SGD} --ema 0.9 --train-timesteps 1",
     }.items()
 }
 EVERY_STEP = ("--checkpoint-minutes", "0")
@@ -102,7 +103,7 @@ def kill_until_finished(driver, setting, out, expected, accidents, *, every="0")
 
 @pytest.mark.parametrize(
     ("number", "setting"),
-    list(enumerate(["adam", "sgd", "adam", "sgd", "adam", "heads", "shortcuts", "imp"])),
+    list(enumerate(["adam", "sgd", "adam", "sgd", "average", "heads", "shortcuts", "imp"])),
 )
 def test_a_killed_run_ends_alike(driver, uninterrupted, tmp_path, number, setting):
     expected, calls = uninterrupted(setting)
@@ -166,10 +167,25 @@ def test_a_signal_saves_and_ends(driver, uninterrupted, tmp_path, accident, code
     assert finish(driver, "adam", out) == uninterrupted("adam")[0]
 
 
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_a_signal_ends_an_evaluation(driver, uninterrupted, tmp_path, number):
+    """One batch is held out, two are for the test; the second evaluation begins with the fourth."""
+    out, setting = tmp_path / "run", "average"
+    accident = Accident("count", number, signal=signal.SIGTERM)
+    outcome = driver.run("train", *SETTINGS[setting], "--out", str(out), accident=accident)
+    assert outcome.code == 143
+    assert outcome.calls["count"] == number
+    stopped = load_checkpoint(out / "checkpoint.safetensors").progress
+    assert (stopped.epoch, stopped.step) == (number // 4, 5)
+    assert len(stopped.history) == number // 4
+    assert json.loads((out / "record.json").read_text())["metrics"] == stopped.history
+    assert finish(driver, setting, out) == uninterrupted(setting)[0]
+
+
 def test_a_run_whose_time_is_up_goes_on_later(driver, uninterrupted, tmp_path):
     out = tmp_path / "run"
     command = ("train", *SETTINGS["sgd"], "--out", str(out), "--stop-after", "1e-6", "--resume")
-    for step in (1, 2):
+    for step in (1, 2, 3, 4, 5, 1):  # an evaluation is brought to its end
         outcome = driver.run(*command)
         assert outcome.code == 75
         assert "its time was up" in outcome.text

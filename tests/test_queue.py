@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from quadspike.recipes import create_recipe
-from quadspike.training import loop, queue, shared_data, sources
+from quadspike.training import queue, shared_data, sources, start
 from quadspike.training.queue import Watcher, run_all
 from quadspike.training.recipe import Recipe
 from quadspike.training.shared_data import SharedData, data_key
@@ -104,7 +104,7 @@ def test_one_data_set_is_in_memory_and_no_other(monkeypatch):
 @pytest.mark.parametrize("fails", [False, True])
 def test_nothing_of_a_run_is_alive_when_the_next_begins(tmp_path, monkeypatch, fails):
     networks, seen = [], []
-    real = loop.make_network
+    real = start.make_network
 
     def make(*given):
         network = real(*given)
@@ -120,7 +120,7 @@ def test_nothing_of_a_run_is_alive_when_the_next_begins(tmp_path, monkeypatch, f
             if fails:
                 raise KeyError("bug")
 
-    monkeypatch.setattr(loop, "make_network", make)
+    monkeypatch.setattr(start, "make_network", make)
     jobs = [Job(TINY.but(lr=lr), tmp_path / str(lr)) for lr in (0.1, 0.2, 0.3)]
     ended, code = run_all(jobs, CPU, None, Watch())
     assert code == 0

@@ -162,6 +162,7 @@ FIELDS = {
     "identity_norm": st.booleans(),
     "stem_width": st.none() | count,
     "dropout": share,
+    "ema": share,
     "loss": st.sampled_from(module._NAMES["loss"]),
     "tet_lambda": st.floats(0, 1) | st.integers(0, 1),
     "tet_phi": st.floats(-1e6, 1e6),
@@ -257,12 +258,13 @@ COUNTS = (
     "epochs",
     "batch_size",
     "accumulate",
+    "train_timesteps",
     "stem_width",
     "evaluate_every",
     "frame_size",
 )
 FROM_ZERO = ("cutout", "validation", "seed")
-SHARES = ("dropout", "momentum", "label_smoothing")
+SHARES = ("dropout", "momentum", "label_smoothing", "ema")
 BAD = {
     **{f: NEVER | st.sampled_from([0, 1, None, "yes"]) for f in FLAGS},
     "name": NEVER.filter(lambda v: not isinstance(v, str)) | st.sampled_from(["", "  ", None]),

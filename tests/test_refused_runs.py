@@ -19,8 +19,8 @@ from quadspike.data.split import Split
 from quadspike.models import create_model, save_model
 from quadspike.training.checkpoint import load_checkpoint
 from quadspike.training.folder import RunFolder
-from quadspike.training.loop import train
 from quadspike.training.recipe import Recipe
+from quadspike.training.start import train
 from quadspike.training.step import Step
 from tests.conftest import TRAIN, run_cli
 

@@ -19,7 +19,7 @@ from quadspike.data.split import Split
 from quadspike.models import load_model
 from quadspike.norms import BatchNorm
 from quadspike.recipes import create_recipe
-from quadspike.training import Observer, Recipe, loop, train
+from quadspike.training import Observer, Recipe, start, train
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.memory import GIB, need, out_of_memory
@@ -335,13 +335,13 @@ def test_a_start_that_failed_does_not_keep_its_folder(tmp_path: Path) -> None:
 
 def test_the_time_counts_from_the_call_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Data that take long to come are part of it; the pace of the steps does not mind."""
-    choose, waiting = loop.choose_data, 2.0
+    choose, waiting = start.choose_data, 2.0
 
     def slow(*arguments: Any) -> Any:
         time.sleep(waiting)
         return choose(*arguments)
 
-    monkeypatch.setattr(loop, "choose_data", slow)
+    monkeypatch.setattr(start, "choose_data", slow)
     summary = train(tiny(epochs=1), out=tmp_path / "run", device="cpu").summary
     assert summary["seconds"] > waiting
     assert summary["images_per_second"] > 1438 / waiting  # all there are, had the pace waited too

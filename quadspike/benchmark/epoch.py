@@ -19,9 +19,9 @@ from quadspike.data.augment import cifar_test, cifar_train
 from quadspike.data.geometry import GEOMETRIES
 from quadspike.data.split import Split
 from quadspike.training.distributed import Workers
-from quadspike.training.loop import train
 from quadspike.training.observer import Moment, Observer
 from quadspike.training.sources import TrainingData, from_splits
+from quadspike.training.start import train
 
 IMAGES = 50_000
 _EPOCHS = 3

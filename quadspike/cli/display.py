@@ -48,10 +48,12 @@ class Display(Observer):
         network = f"{recipe.model} with {recipe.neuron_words()}"
         if recipe.model == OWN:
             network = "a network of your own"
+        fewer = recipe.trained_steps < recipe.timesteps
+        steps = f"T = {recipe.timesteps}{f' ({recipe.trained_steps} in training)' * fewer}"
         workers = f" on each of {what.workers} workers" if what.workers > 1 else ""
         self._say(
             f"[bold]{escape(recipe.name)}[/]: {network}, "
-            f"T = {recipe.timesteps}, {what.parameters:,} parameters, {recipe.precision}, "
+            f"{steps}, {what.parameters:,} parameters, {recipe.precision}, "
             f"{what.device}{workers}"
         )
         self._say(

@@ -14,10 +14,10 @@ from quadspike.cli.asking import ask
 from quadspike.cli.display import Display, duration
 from quadspike.training.constants import apart
 from quadspike.training.distributed import asked_workers, choose_device, would_restart
-from quadspike.training.loop import train as run
 from quadspike.training.plan import estimate
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import device_name
+from quadspike.training.start import train as run
 from quadspike.training.stop import OUT_OF_TIME
 
 Place = Annotated[Path | None, arg(metavar="PATH")]

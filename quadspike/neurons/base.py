@@ -32,6 +32,8 @@ class Neuron(nn.Module):
     macs_per_step: ClassVar[int]
     """Multiply-accumulates one update costs, input included."""
 
+    per_step: ClassVar[str] = ""
+    """What every time step has of its own, if anything, as a verb and its object."""
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this neuron, if they cannot."""
 

@@ -59,6 +59,7 @@ class GLIF(Neuron):
     """
 
     name = "glif"
+    per_step = "learns a conductance for each step"
     macs_per_step = 2
     learned = tuple(f"{name}_logit" for name in _START)
 

@@ -32,6 +32,7 @@ class IMLIF(LIF):
     """
 
     name = "im-lif"
+    per_step = "learns how much each step keeps"
     macs_per_step = 2
     in_parts = "IM-LIF weighs the currents of a step by the means of the steps before it"
     cannot_stream = "its attention reads the means of all steps so far, which no state holds"

@@ -23,6 +23,8 @@ class BatchNorm(nn.Module):
     """
 
     name: ClassVar[str] = "bn"
+    per_step: ClassVar[str] = ""
+    """What every time step has of its own, if anything, as a verb and its object."""
     only_reference: ClassVar[str] = ""
     """Why the fused paths cannot run this norm, if they cannot."""
     in_parts: ClassVar[str] = ""

@@ -25,6 +25,7 @@ class TEBatchNorm(BatchNorm):
     """
 
     name = "tebn"
+    per_step = "learns a factor for each step"
     cannot_fold = "TEBN scales every step by a factor of its own, and a weight has one for all"
     ranks = {rank: BatchNorm.ranks[rank] for rank in (3, 5)}
     timesteps: int

@@ -17,10 +17,10 @@ from quadspike.training.recipe import Recipe
 
 _NOT_A_SETTING = ("name", "seed")
 """Fields of a recipe in which the runs of one setting may differ."""
-_HEADINGS = {"timesteps": "T"}
+_HEADINGS = {"timesteps": "T", "train_timesteps": "T in training"}
 _SPEAK_FOR_THEMSELVES = ("neuron", "loss", "device")
-_NOTHING = ("aid", "clip", "split")
-"""Fields whose None is none; the other Nones leave it to the neuron or the network."""
+_NONES = {"aid": "none", "clip": "none", "split": "none", "train_timesteps": "all"}
+"""What None is called; the other Nones leave it to the neuron or the network."""
 
 
 def group_names(store: Store) -> list[str]:
@@ -131,7 +131,7 @@ def shown(field: str, value: Any) -> str:
     ('LIF', 'im-lif')
     """
     if value is None:
-        return "none" if field in _NOTHING else "own"
+        return _NONES.get(field, "own")
     if isinstance(value, bool):
         return "yes" if value else "no"
     if field in ("neuron", "loss") and len(value) <= 4:

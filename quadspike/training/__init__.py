@@ -2,11 +2,11 @@
 
 from quadspike.training.evaluate import Evaluation, evaluate
 from quadspike.training.finish import Result
-from quadspike.training.loop import train
 from quadspike.training.observer import Observer
 from quadspike.training.recipe import Recipe
 from quadspike.training.scoring import Score, score
 from quadspike.training.sources import TrainingData, from_splits, make_data
+from quadspike.training.start import train
 
 __all__ = [
     "Evaluation",

@@ -17,7 +17,7 @@ from quadspike.atomic import write_atomic
 from quadspike.errors import QuadspikeError
 from quadspike.training.recipe import Recipe
 from quadspike.training.schedule import optimizer_tensors
-from quadspike.training.trainee import Trainee
+from quadspike.training.step import Step
 
 FORMAT = 1
 _HEADER, _CHECKSUM = "quadspike-checkpoint", "crc32"
@@ -51,15 +51,10 @@ class Checkpoint:
         return {n.removeprefix(start): t for n, t in self.tensors.items() if n.startswith(start)}
 
 
-def run_tensors(
-    trainee: Trainee,
-    optimizer: torch.optim.Optimizer,
-    totals: Tensor,
-    best: dict[str, Tensor] | None,
-) -> dict[str, Tensor]:
+def run_tensors(step: Step, totals: Tensor, best: dict[str, Tensor] | None) -> dict[str, Tensor]:
     """What a checkpoint holds, by name."""
     parts = {
-        **_learned(trainee, optimizer),
+        **_learned(step),
         "best": best or {},
         "totals": {"epoch": totals},
     }
@@ -114,22 +109,21 @@ def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
     return f"{value:08x}"
 
 
-def _learned(trainee: Trainee, optimizer: torch.optim.Optimizer) -> dict[str, dict[str, Tensor]]:
-    """Weights and the optimizer's state, by name, the network's and the heads' apart."""
-    network, heads = trainee.network, trainee.heads or nn.Identity()
+def _learned(step: Step) -> dict[str, dict[str, Tensor]]:
+    """Weights, their average and the optimizer's state, by name, network's and heads' apart."""
+    network, heads = step.network, step.trainee.heads or nn.Identity()
     return {
         "model": network.state_dict(),
-        "optimizer": optimizer_tensors(optimizer, network),
+        "average": {} if step.average is None else step.average.network.state_dict(),
+        "optimizer": optimizer_tensors(step.optimizer, network),
         "heads": heads.state_dict(),
-        "heads-optimizer": optimizer_tensors(optimizer, heads),
+        "heads-optimizer": optimizer_tensors(step.optimizer, heads),
     }
 
 
-def restore(
-    checkpoint: Checkpoint, path: Path, trainee: Trainee, optimizer: torch.optim.Optimizer
-) -> None:
+def restore(checkpoint: Checkpoint, path: Path, step: Step) -> None:
     """Put weights and the optimizer's state back into place."""
-    for part, named in _learned(trainee, optimizer).items():
+    for part, named in _learned(step).items():
         saved = checkpoint.part(part)
         unlike = [
             name

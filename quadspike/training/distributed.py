@@ -54,10 +54,10 @@ class Workers:
         low, high = self.largest([-value, value], device)
         return -low == high
 
-    def align(self, model: nn.Module) -> None:
+    def align(self, *models: nn.Module) -> None:
         """Give all workers the first one's buffers, which are those that are saved."""
         if self.many:
-            for buffer in model.buffers():
+            for buffer in {id(b): b for model in models for b in model.buffers()}.values():
                 dist.broadcast(buffer, 0)
 
     def share_of(self, batch_size: int) -> int:

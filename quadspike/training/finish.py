@@ -60,14 +60,15 @@ def finish(run: Training, code: int) -> Result:
 
 
 def _write(run: Training, summary: dict[str, Any]) -> None:
-    weights = {"last": copy_weights(run.network)}
+    network = run.judge.network
+    weights = {"last": copy_weights(network)}
     if run.best is not None:
         weights["best"] = run.best
     for which, tensors in weights.items():
-        write_weights(run.network, tensors, run.folder.weights(which))
-    found = measure(run.network, run.data.geometry, run.judge.sample)
+        write_weights(network, tensors, run.folder.weights(which))
+    found = measure(network, run.data.geometry, run.judge.sample)
     summary |= found["summary"]
-    neurons = [soma.neuron.config() for soma in run.network.somas().values()]
+    neurons = [soma.neuron.config() for soma in network.somas().values()]
     write_record(
         run.folder.record,
         {

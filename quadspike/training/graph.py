@@ -50,9 +50,9 @@ def capture(work: Callable[[], object], pool: Pool = None) -> Callable[[], None]
 class CapturedStep:
     """A step captured on its first batch and replayed on every other of the same shape.
 
-    Warming up and capturing leave no trace: weights, statistics, the optimizer's state and the
-    totals are put back, so that a captured run follows the eager one. The learning rate and
-    the step's number live on the device and change without capturing anew.
+    Warming up and capturing leave no trace: weights, statistics, their averages, the optimizer's
+    state and the totals are put back, so that a captured run follows the eager one. The learning
+    rate and the step's number live on the device and change without capturing anew.
     """
 
     def __init__(self, step: Step, pool: Pool = None) -> None:
@@ -84,6 +84,7 @@ class CapturedStep:
             *step.trainee.parameters(),
             *step.trainee.buffers(),
             *state,
+            *(step.average.tensors if step.average is not None else ()),
             step.count,
             step.totals,
             step.spoilt,
@@ -128,7 +129,7 @@ class CapturedCount:
 
 def choose_runners(step: Step) -> tuple[Learn, Count, str]:
     """How a step and a batch of an evaluation are run here, and why, in words."""
-    count = Counter(step.network, step.recipe, step.device)
+    count = Counter(step.judged, step.recipe, step.device)
     if step.device.type != "cuda":
         return step, count, "step by step: a CUDA graph needs a GPU"
     if step.workers.many:

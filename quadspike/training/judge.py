@@ -16,6 +16,7 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.scoring import Count, score
 from quadspike.training.sources import TrainingData
 from quadspike.training.step import autocast
+from quadspike.training.stop import Stop
 
 LOOKED_AT = 128
 """Test samples to look into the network with."""
@@ -32,10 +33,14 @@ class Judge:
     workers: Workers
     count: Count
 
-    def __call__(self) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """What an epoch's line says of it, and what ails the layers, in words."""
+    def __call__(self, stop: Stop) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """What an epoch's line says of it, and what ails the layers, in words.
+
+        A signal raises `EvaluationStoppedError`; a time limit does not, since a run whose limit is
+        shorter than an evaluation would never get past it.
+        """
         line: dict[str, Any] = {}
-        args = (self.recipe, self.device, self.workers, self.count)
+        args = (self.recipe, self.device, self.workers, self.count, lambda: stop.signalled)
         for name, source in (("validation", self.data.validation), ("test", self.data.test)):
             if source is not None:
                 found = score(self.network, source, *args)

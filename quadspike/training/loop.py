@@ -1,17 +1,13 @@
-"""`train`: from a recipe to trained weights and a record."""
+"""A run under way: its epochs, looks, evaluations and checkpoints."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.checkpoint import (
@@ -22,34 +18,20 @@ from quadspike.training.checkpoint import (
     save_checkpoint,
 )
 from quadspike.training.clock import Clock
-from quadspike.training.distributed import (
-    Workers,
-    asked_workers,
-    choose_device,
-    joined,
-    restarted,
-)
+from quadspike.training.distributed import Workers
 from quadspike.training.finish import Result, finish
 from quadspike.training.folder import RunFolder
 from quadspike.training.graph import choose_runners
 from quadspike.training.judge import Judge
 from quadspike.training.memory import is_out_of_memory, need, out_of_memory, peak_gib
-from quadspike.training.network import (
-    check_network,
-    copy_weights,
-    count_parameters,
-    load_weights,
-    make_network,
-    to_device,
-)
+from quadspike.training.network import copy_weights, count_parameters
 from quadspike.training.nonfinite import explain_non_finite
 from quadspike.training.observer import Beginning, Moment, Observer
-from quadspike.training.plan import deterministic_cost
-from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.recipe import Recipe
 from quadspike.training.record import device_name
-from quadspike.training.reproducible import algorithms
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
-from quadspike.training.sources import TrainingData, choose_data
+from quadspike.training.scoring import EvaluationStoppedError
+from quadspike.training.sources import TrainingData
 from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
@@ -57,96 +39,6 @@ from quadspike.training.trainee import Trainee
 
 LOOK_EVERY = {"cpu": 1, "cuda": 50}
 """Most steps between two looks at the device; each waits for it, and then it for the host."""
-
-
-def train(
-    recipe: Recipe,
-    *,
-    model: Network | None = None,
-    data: TrainingData | tuple[Split, Split] | None = None,
-    out: str | Path | None = None,
-    device: str = "auto",
-    data_root: str | Path | None = None,
-    resume: bool = False,
-    stop_after: float | None = None,
-    init_from: str | Path | None = None,
-    checkpoint_minutes: float = 5.0,
-    observers: Sequence[Observer] = (),
-) -> Result:
-    """Train what the recipe says; the weights, the metrics and the record lie in `out`.
-
-    `model` and `data` take the place of the recipe's: a `Network`, and two `Split`s (training
-    and test) or a `TrainingData`. `resume` goes on from the folder's checkpoint, if it has one.
-    `stop_after` minutes the run saves and ends. `init_from` is a file of weights or another
-    run's folder. Under `torchrun` every worker makes the same call.
-
-    >>> import tempfile
-    >>> recipe = Recipe("mine", dataset="digits", model="mlp", epochs=1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result = train(recipe, out=folder, device="cpu")
-    >>> result.status
-    'finished'
-    """
-    called = time.monotonic()
-    if not isinstance(recipe, Recipe):
-        raise QuadspikeError(
-            f"train takes a Recipe, got {recipe!r}; make one with create_recipe or Recipe(...)"
-        )
-    if model is not None:
-        recipe = recipe.but(model=OWN)
-    workers = asked_workers()
-    place = choose_device(device, workers)
-    workers.share_of(recipe.batch_size)
-    folder = RunFolder(Path(out) if out is not None else default_folder(recipe))
-    resume = resume or restarted()
-    if stop_after is not None and not stop_after > 0:
-        raise QuadspikeError(f"stop_after must be more than 0 minutes, got {stop_after:g}")
-    if not checkpoint_minutes >= 0:
-        raise QuadspikeError(f"checkpoint_minutes must be at least 0, got {checkpoint_minutes:g}")
-    folder.check(recipe, resume)
-    first_weights = folder.first_weights(init_from, resume)
-    stop = Stop(stop_after)
-    with algorithms(recipe.deterministic), joined(workers, place):
-        found = choose_data(recipe, data, data_root, place, workers)
-        network = make_network(recipe, found.geometry, model)
-        notes = []
-        going_on = resume and folder.checkpoint.exists()
-        if first_weights is not None:
-            anew = [] if going_on else load_weights(network, first_weights)
-            notes.append(
-                f"weights from {first_weights}" + (f", but {anew} are new" if anew else "")
-            )
-        network = to_device(network, place)
-        check_network(network, recipe, found.geometry, place)
-        if recipe.deterministic and place.type == "cuda":
-            cost = deterministic_cost(
-                network,
-                recipe,
-                found.geometry,
-                place,
-                workers.share_of(recipe.batch_size) // recipe.accumulate,
-            )
-            notes.append(f"deterministic: a step takes {cost:.2f} times as long")
-        run = Training(recipe, network, found, folder, workers, place, tuple(notes), observers)
-        with folder.opened(recipe, resume, first_weights) if workers.first else nullcontext():
-            if going_on:
-                run.restore()
-            if not workers.agree(run.total_step, place):
-                raise QuadspikeError(
-                    f"the workers do not find the same checkpoint in {folder.path}; --out must lie "
-                    "where all machines see it"
-                )
-            if workers.first:
-                folder.forget_end()
-            return run.run(stop, 60 * checkpoint_minutes, called)
-
-
-def default_folder(recipe: Recipe) -> Path:
-    """Where a run lies unless it is said: by name, neuron, steps, loss, aid and seed."""
-    loss = "" if recipe.loss == "ce" else f"-{recipe.loss}"
-    aid = "" if recipe.aid is None else f"-{recipe.aid}"
-    name = f"{recipe.name}-{recipe.neuron}-t{recipe.timesteps}{loss}{aid}-seed{recipe.seed}"
-    return Path("runs") / name
 
 
 @dataclass
@@ -170,7 +62,9 @@ class Training:
             self.trainee, self.recipe, self.optimizer, self.workers, self.device, self.per_epoch
         )
         self.learn, count, how = choose_runners(self.step)
-        self.judge = Judge(self.network, self.recipe, self.data, self.device, self.workers, count)
+        self.judge = Judge(
+            self.step.judged, self.recipe, self.data, self.device, self.workers, count
+        )
         if self.device.type == "cuda":
             self.notes = (*self.notes, how)
         self.progress = Progress(samples=self.data.sizes.train)
@@ -188,7 +82,7 @@ class Training:
                 f"{self.folder.checkpoint} is of another run: its recipe is not that of "
                 f"{self.folder.recipe.name}"
             )
-        restore(saved, self.folder.checkpoint, self.trainee, self.optimizer)
+        restore(saved, self.folder.checkpoint, self.step)
         if saved.progress.samples != self.data.sizes.train:
             raise QuadspikeError(
                 f"{self.folder.path} was trained on {saved.progress.samples:,} samples, the data "
@@ -246,12 +140,11 @@ class Training:
                     code = self._look(stop)
                     if code:
                         return code
-            self._end_epoch()
+            return self._end_epoch(stop)
         except (torch.OutOfMemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
             raise QuadspikeError(self._too_large()) from None
-        return 0
 
     def _look(self, stop: Stop) -> int:
         """Read how it goes, show it, and decide together whether to save or to end."""
@@ -277,9 +170,13 @@ class Training:
             self._save(totals)
         return code
 
-    def _end_epoch(self) -> None:
-        """Note the epoch, with its evaluation where one is due, and start the next."""
-        totals = self.workers.total(self.step.totals).tolist()
+    def _end_epoch(self, stop: Stop) -> int:
+        """Note the epoch, with its evaluation where one is due, and start the next.
+
+        Where a signal ends that evaluation, the epoch is not noted: a resumed run evaluates anew.
+        """
+        sums = self.workers.total(self.step.totals)
+        totals = sums.tolist()
         epoch = self.progress.epoch + 1
         line: dict[str, Any] = {
             "epoch": epoch,
@@ -290,8 +187,12 @@ class Training:
             "grad_norm": totals[NORM] / totals[SEEN],
         }
         if self.recipe.evaluates(epoch):
-            self.workers.align(self.trainee)
-            found, ailments = self.judge()
+            self.workers.align(self.trainee, self.judge.network)
+            try:
+                found, ailments = self.judge(stop)
+            except EvaluationStoppedError:
+                self._save(sums)
+                return self.workers.largest([stop.code], self.device)[0]
             line |= found
             self._warn(ailments)
             self._keep_best(line, epoch)
@@ -306,6 +207,7 @@ class Training:
             self.folder.write_metrics(self.progress.history)
         for watcher in self.observers:
             watcher.epoch(line)
+        return 0
 
     def _warn(self, ailments: Sequence[str]) -> None:
         """Tell what ails a layer, each layer once."""
@@ -322,13 +224,13 @@ class Training:
         best = self.progress.best_epoch
         if best is None or line[accuracy] > self.progress.history[best - 1][accuracy]:
             self.progress.best_epoch = epoch
-            self.best = copy_weights(self.network)
+            self.best = copy_weights(self.judge.network)
 
     def _save(self, totals: torch.Tensor | None = None) -> None:
         self.progress.seconds = self.clock.seconds()
         if self.workers.first:
             sums = self.step.totals if totals is None else totals
-            tensors = run_tensors(self.trainee, self.optimizer, sums, self.best)
+            tensors = run_tensors(self.step, sums, self.best)
             save_checkpoint(self.folder.checkpoint, self.recipe, self.progress, tensors)
         self.clock.saved()
         for watcher in self.observers:

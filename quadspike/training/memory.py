@@ -76,14 +76,14 @@ def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.devic
         norm.sync = sync
     slots = 2 if recipe.optimizer == "adam" else int(recipe.momentum > 0)
     size = 8 if recipe.precision == "fp64" else 4
-    copies = 2 + slots  # weights, gradients, the optimizer's state
+    copies = 2 + slots + (recipe.ema > 0)  # weights, gradients, the optimizer's state, average
     return Need(count_parameters(trainee) * size * copies, max(1, sum(found.values()) // 2))
 
 
 def out_of_memory(recipe: Recipe, share: int, needed: Need, total: int | None) -> str:
     """What was too large, and what would fit."""
     text = (
-        f"out of memory with a batch of {share} on one device at T = {recipe.timesteps}: "
+        f"out of memory with a batch of {share} on one device at T = {recipe.trained_steps}: "
         f"a step needs about {needed.of(share // recipe.accumulate) / GIB:.1f} GiB"
     )
     if total is None:

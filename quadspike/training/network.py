@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from quadspike import composition
 from quadspike.aids.imp import learn_initial_membranes
 from quadspike.analysis.health import evaluating
 from quadspike.atomic import write_atomic
@@ -16,7 +17,7 @@ from quadspike.data.geometry import Geometry
 from quadspike.errors import QuadspikeError
 from quadspike.losses import LOSSES
 from quadspike.models import Network, create_model, save_model
-from quadspike.neurons import NEURONS
+from quadspike.neurons import NEURONS, Neuron
 from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.recipe import OWN, Recipe
 from quadspike.training.samples import random_batch
@@ -77,6 +78,11 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
         raise QuadspikeError("the network has no soma: no neuron in it spikes")
     if not count_parameters(model):
         raise QuadspikeError("the network has no parameter that learns; see requires_grad")
+    composition.check(recipe.parts()._replace(static=geometry.static))
+    if recipe.trained_steps < recipe.timesteps:
+        for module in model.modules():
+            if isinstance(module, Neuron | BatchNorm) and module.per_step:
+                raise QuadspikeError(composition.untrained_steps(module.name, module.per_step))
     inputs, _ = random_batch(recipe, geometry, 2, device)
     with evaluating(model), autocast(recipe, device):
         logits = model(inputs)

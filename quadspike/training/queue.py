@@ -15,11 +15,11 @@ from quadspike.errors import DataError, QuadspikeError, WriteError
 from quadspike.training.distributed import Workers, asked_workers, choose_device
 from quadspike.training.finish import Result
 from quadspike.training.folder import RunFolder
-from quadspike.training.loop import train
 from quadspike.training.observer import Observer
 from quadspike.training.pace import Pace
 from quadspike.training.recipe import Recipe
 from quadspike.training.shared_data import SharedData
+from quadspike.training.start import train
 from quadspike.training.stop import OUT_OF_TIME
 
 

@@ -22,7 +22,7 @@ from quadspike.norms import NORMS
 from quadspike.ops import BACKENDS
 from quadspike.surrogates import SURROGATES, Center, Height, check_center
 from quadspike.training.constants import Constants, apart, checked, together
-from quadspike.training.dataset_fields import check_dataset_fields
+from quadspike.training.dataset_fields import RECORDINGS, check_dataset_fields
 from quadspike.training.neuron_fields import check_constants, check_window_fields
 
 OWN = "own"
@@ -81,6 +81,8 @@ class Recipe:
         epochs: Passes over the training samples.
         batch_size: Samples a step, over all workers.
         accumulate: Parts a batch is computed in, one after the other, to save memory.
+        train_timesteps: Steps a static image is shown while training, where fewer do; the
+            recipe's otherwise.
         optimizer: sgd (with momentum) or adam (weight decay as L2).
         lr: The highest learning rate; from there a cosine to zero.
         momentum: Of sgd.
@@ -88,6 +90,8 @@ class Recipe:
         decay_all: Weight decay on those too.
         warmup_epochs: Epochs in which the learning rate rises to its highest.
         clip: Largest norm of the gradient, if any.
+        ema: Decay, per step, of an average of the weights that is evaluated and kept instead of
+            the last; 0 for none.
         precision: fp32, bf16 (autocast) or fp64.
         cutout: Side of the hole in training images; 0 for none.
         autoaugment: AutoAugment on training images, for cifar10 and cifar100.
@@ -137,6 +141,7 @@ class Recipe:
     epochs: int = 100
     batch_size: int = 128
     accumulate: int = 1
+    train_timesteps: int | None = None
     optimizer: OptimizerName = "sgd"
     lr: float = 0.1
     momentum: float = 0.9
@@ -144,6 +149,7 @@ class Recipe:
     decay_all: bool = False
     warmup_epochs: float = 0.0
     clip: float | None = None
+    ema: float = 0.0
     precision: Precision = "fp32"
     cutout: int = 0
     autoaugment: bool = False
@@ -171,7 +177,7 @@ class Recipe:
             check_center("window", self.window)
         for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
             check_count(field, getattr(self, field))
-        for field in ("stem_width", "frame_size"):
+        for field in ("stem_width", "train_timesteps", "frame_size"):
             if getattr(self, field) is not None:
                 check_count(field, getattr(self, field))
         for field in ("cutout", "validation", "seed"):
@@ -198,6 +204,11 @@ class Recipe:
     def _check_together(self) -> None:
         """Refuse fields that do not go with each other."""
         check_window_fields(self)
+        if self.trained_steps > self.timesteps:
+            raise QuadspikeError(
+                f"train_timesteps={self.train_timesteps} is more than timesteps={self.timesteps}; "
+                "training shows as many steps or fewer"
+            )
         check_gains(self.norm, self.eta, self.initial_gain, self.identity_norm)
         composition.check(self.parts())
         check_constants(self)
@@ -229,7 +240,14 @@ class Recipe:
             self.window,
             self.backend,
             stages=self.model == OWN or bool(MODELS[self.model].stages),
+            static=self.dataset not in RECORDINGS,
+            fewer_steps=self.trained_steps < self.timesteps,
         )
+
+    @property
+    def trained_steps(self) -> int:
+        """Time steps of a sample while training."""
+        return self.timesteps if self.train_timesteps is None else self.train_timesteps
 
     def evaluates(self, epoch: int) -> bool:
         """Whether the network is judged after this epoch, counted from 1.
@@ -328,6 +346,7 @@ _BELOW_ONE = math.nextafter(1.0, 0.0)
 _RANGES: dict[str, tuple[float, float]] = {
     "momentum": (0, _BELOW_ONE),
     "dropout": (0, _BELOW_ONE),
+    "ema": (0, _BELOW_ONE),
     "label_smoothing": (0, _BELOW_ONE),
     "tet_lambda": (0, 1),
     "tet_phi": (-1e6, 1e6),

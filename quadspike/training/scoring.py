@@ -33,6 +33,10 @@ class Score:
     count: int
 
 
+class EvaluationStoppedError(Exception):
+    """An evaluation was not brought to its end."""
+
+
 @torch.inference_mode()
 def score(
     model: Network,
@@ -41,21 +45,28 @@ def score(
     device: torch.device,
     workers: Workers,
     count: Count | None = None,
+    stopped: Callable[[], bool] | None = None,
 ) -> Score:
     """Evaluate on every sample once, whatever the number of workers.
 
-    `count` is another way to run the model on a batch, such as a captured one.
+    `count` is another way to run the model on a batch, such as a captured one. Where `stopped`
+    says so before a batch, in whatever worker, `EvaluationStoppedError` is raised in all.
     """
     count = count or Counter(model, recipe, device)
-    totals = torch.zeros(3, dtype=torch.float64, device=device)
+    totals = torch.zeros(4, dtype=torch.float64, device=device)
     was_training = model.training
     model.eval()
     try:
         for batch in source.epoch():
-            totals += count(batch)
+            if stopped is not None and stopped():
+                totals[3] = 1
+                break
+            totals[:3] += count(batch)
     finally:
         model.train(was_training)
-    loss, correct, seen = workers.total(totals).tolist()
+    loss, correct, seen, broken = workers.total(totals).tolist()
+    if broken:
+        raise EvaluationStoppedError
     if not seen:
         raise QuadspikeError("nothing to evaluate on: the source gave no batch")
     return Score(loss / seen, correct / seen, int(seen))

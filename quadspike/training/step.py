@@ -13,8 +13,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from quadspike.models import Network
 from quadspike.neurons import Neuron
 from quadspike.randomness import Key
+from quadspike.training.average import Average
 from quadspike.training.distributed import Workers
 from quadspike.training.half import HalfWeights
 from quadspike.training.recipe import Recipe
@@ -32,7 +34,7 @@ def autocast(recipe: Recipe, device: torch.device) -> Any:
 
 
 class Step:
-    """Forward, loss, backward, clipping and update for one batch.
+    """Forward, loss, backward, clipping, update and average of the weights for one batch.
 
     A loss or gradient that is not finite raises `spoilt` on the device, and from then on no
     update happens: when the host looks, weights and `count` still are those of that step.
@@ -61,6 +63,7 @@ class Step:
         self.spoilt = torch.zeros((), device=device)
         optimizer.found_inf = self.spoilt  # type: ignore[attr-defined]
         optimizer.grad_scale = None  # type: ignore[attr-defined]
+        self.average = Average(self.network, recipe.ema) if recipe.ema else None
         alone = recipe.precision == "bf16" and not workers.many
         self.half = HalfWeights(trainee) if alone else None
         self.model: nn.Module = trainee
@@ -85,7 +88,14 @@ class Step:
         with torch.no_grad():
             for neuron in self._projected:
                 neuron.project()
+        if self.average is not None:
+            self.average.follow(self.count, self.spoilt)
         self.count += 1 - self.spoilt.long()
+
+    @property
+    def judged(self) -> Network:
+        """The network that is evaluated and kept."""
+        return self.network if self.average is None else self.average.network
 
     def gradients(self, inputs: Tensor, labels: Tensor) -> None:
         """The gradient of the mean loss, part by part; losses and right answers are counted."""

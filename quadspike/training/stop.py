@@ -27,6 +27,10 @@ class Stop:
         late = self._deadline is not None and time.monotonic() >= self._deadline
         return OUT_OF_TIME if late else FINISHED
 
+    @property
+    def signalled(self) -> bool:
+        return bool(self._signal)
+
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Take note of SIGTERM and SIGINT instead of dying; a second SIGINT ends at once."""

@@ -60,6 +60,7 @@ class Trainee(nn.Module):
                 f"{network.readout!r}; make the network with readout={readout!r}"
             )
         self.network, self._shared = network, shared
+        self._steps = recipe.train_timesteps
         self.heads = make_heads(network, recipe)
         self._loss = make_loss(recipe)
         kinds = (*LOSSES[recipe.loss].taps, *(("output",) if self.heads else ()))
@@ -70,9 +71,9 @@ class Trainee(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         seen: Seen = {}
         if self._taps is None:
-            logits = self.network(inputs, key=key)
+            logits = self.network(inputs, key=key, timesteps=self._steps)
         else:
-            logits, seen = self.network(inputs, taps=self._taps, key=key)
+            logits, seen = self.network(inputs, self._taps, key, self._steps)
         levels = self._levels(seen)
 
         def loss(of: Tensor) -> Tensor:

@@ -1,0 +1,113 @@
+"""`train`: from a recipe to a run, with everything checked before work starts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from quadspike.data.split import Split
+from quadspike.errors import QuadspikeError
+from quadspike.models import Network
+from quadspike.training.distributed import asked_workers, choose_device, joined, restarted
+from quadspike.training.finish import Result
+from quadspike.training.folder import RunFolder
+from quadspike.training.loop import Training
+from quadspike.training.network import check_network, load_weights, make_network, to_device
+from quadspike.training.observer import Observer
+from quadspike.training.plan import deterministic_cost
+from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.reproducible import algorithms
+from quadspike.training.sources import TrainingData, choose_data
+from quadspike.training.stop import Stop
+
+
+def train(
+    recipe: Recipe,
+    *,
+    model: Network | None = None,
+    data: TrainingData | tuple[Split, Split] | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    data_root: str | Path | None = None,
+    resume: bool = False,
+    stop_after: float | None = None,
+    init_from: str | Path | None = None,
+    checkpoint_minutes: float = 5.0,
+    observers: Sequence[Observer] = (),
+) -> Result:
+    """Train what the recipe says; the weights, the metrics and the record lie in `out`.
+
+    `model` and `data` take the place of the recipe's: a `Network`, and two `Split`s (training
+    and test) or a `TrainingData`. `resume` goes on from the folder's checkpoint, if it has one.
+    `stop_after` minutes the run saves and ends. `init_from` is a file of weights or another
+    run's folder. Under `torchrun` every worker makes the same call.
+
+    >>> import tempfile
+    >>> recipe = Recipe("mine", dataset="digits", model="mlp", epochs=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = train(recipe, out=folder, device="cpu")
+    >>> result.status
+    'finished'
+    """
+    called = time.monotonic()
+    if not isinstance(recipe, Recipe):
+        raise QuadspikeError(
+            f"train takes a Recipe, got {recipe!r}; make one with create_recipe or Recipe(...)"
+        )
+    if model is not None:
+        recipe = recipe.but(model=OWN)
+    workers = asked_workers()
+    place = choose_device(device, workers)
+    workers.share_of(recipe.batch_size)
+    folder = RunFolder(Path(out) if out is not None else default_folder(recipe))
+    resume = resume or restarted()
+    if stop_after is not None and not stop_after > 0:
+        raise QuadspikeError(f"stop_after must be more than 0 minutes, got {stop_after:g}")
+    if not checkpoint_minutes >= 0:
+        raise QuadspikeError(f"checkpoint_minutes must be at least 0, got {checkpoint_minutes:g}")
+    folder.check(recipe, resume)
+    first_weights = folder.first_weights(init_from, resume)
+    stop = Stop(stop_after)
+    with algorithms(recipe.deterministic), joined(workers, place):
+        found = choose_data(recipe, data, data_root, place, workers)
+        network = make_network(recipe, found.geometry, model)
+        notes = []
+        going_on = resume and folder.checkpoint.exists()
+        if first_weights is not None:
+            anew = [] if going_on else load_weights(network, first_weights)
+            notes.append(
+                f"weights from {first_weights}" + (f", but {anew} are new" if anew else "")
+            )
+        network = to_device(network, place)
+        check_network(network, recipe, found.geometry, place)
+        if recipe.deterministic and place.type == "cuda":
+            cost = deterministic_cost(
+                network,
+                recipe,
+                found.geometry,
+                place,
+                workers.share_of(recipe.batch_size) // recipe.accumulate,
+            )
+            notes.append(f"deterministic: a step takes {cost:.2f} times as long")
+        run = Training(recipe, network, found, folder, workers, place, tuple(notes), observers)
+        with folder.opened(recipe, resume, first_weights) if workers.first else nullcontext():
+            if going_on:
+                run.restore()
+            if not workers.agree(run.total_step, place):
+                raise QuadspikeError(
+                    f"the workers do not find the same checkpoint in {folder.path}; --out must lie "
+                    "where all machines see it"
+                )
+            if workers.first:
+                folder.forget_end()
+            return run.run(stop, 60 * checkpoint_minutes, called)
+
+
+def default_folder(recipe: Recipe) -> Path:
+    """Where a run lies unless it is said: by name, neuron, steps, loss, aid and seed."""
+    loss = "" if recipe.loss == "ce" else f"-{recipe.loss}"
+    aid = "" if recipe.aid is None else f"-{recipe.aid}"
+    name = f"{recipe.name}-{recipe.neuron}-t{recipe.timesteps}{loss}{aid}-seed{recipe.seed}"
+    return Path("runs") / name

@@ -1,0 +1,138 @@
+"""Training shows a static image fewer steps than inference does."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+from torch import nn
+
+from quadspike import Network, QuadspikeError, Soma
+from quadspike.cli.display import Display
+from quadspike.data.geometry import Geometry
+from quadspike.data.split import Split
+from quadspike.models import load_model
+from quadspike.records.groups import heading, shown
+from quadspike.training import Recipe, evaluate, train
+from quadspike.training.distributed import Workers
+from quadspike.training.examine import examine_layers
+from quadspike.training.memory import GIB, Need, need, out_of_memory
+from quadspike.training.network import make_network, read_tensors
+from quadspike.training.nonfinite import explain_non_finite
+from quadspike.training.plan import estimate
+from quadspike.training.schedule import make_optimizer
+from quadspike.training.sources import make_data
+from quadspike.training.step import Step
+from quadspike.training.trainee import Trainee
+
+CPU = torch.device("cpu")
+
+
+def tiny(**changes: Any) -> Recipe:
+    return Recipe(
+        "tiny", "digits", "mlp", timesteps=3, epochs=2, batch_size=256, lr=0.05, train_timesteps=1
+    ).but(**changes)
+
+
+def own_network(**soma: Any) -> Network:
+    return Network(
+        nn.Flatten(), nn.Linear(64, 8), Soma(8, **soma), nn.Linear(8, 10), timesteps=3, input_rank=4
+    )
+
+
+@pytest.mark.parametrize("neuron", ["qif", "lif"])
+def test_the_weights_are_those_of_as_many_steps_and_evaluation_is_at_all(
+    tmp_path: Path, neuron: str
+) -> None:
+    few, one = tmp_path / "few", tmp_path / "one"
+    train(tiny(neuron=neuron), out=few, device="cpu")
+    train(tiny(neuron=neuron, timesteps=1, train_timesteps=None), out=one, device="cpu")
+    found, wanted = (read_tensors(path / "last.safetensors") for path in (few, one))
+    torch.testing.assert_close(found, wanted)
+    assert load_model(few / "last.safetensors").timesteps == 3
+    usual, short = (evaluate(few, device="cpu", timesteps=steps) for steps in (None, 1))
+    assert usual.fresh.accuracy == usual.recorded
+    assert (short.fresh.loss == pytest.approx(usual.fresh.loss, rel=1e-5)) is (neuron == "qif")
+
+
+def test_heads_and_taps_see_the_steps_of_training() -> None:
+    recipe = tiny(model="cnn", aid="sml", loss="im")
+    trainee = Trainee(make_network(recipe, Geometry(1, 8, 10)), recipe)
+    loss, logits = trainee(torch.randn(4, 1, 8, 8), torch.arange(4), torch.zeros(()))
+    assert logits.shape == (1, 4, 10)
+    loss.backward()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"train_timesteps": 4}, ("train_timesteps=4", "timesteps=3")),
+        ({"dataset": "digits-events"}, ("recording", "frame for each step")),
+        ({"norm": "tebn"}, ("norm='tebn'", "factor for each step")),
+        ({"neuron": "glif"}, ("neuron='glif'", "conductance")),
+        ({"neuron": "im-lif"}, ("neuron='im-lif'", "each step keeps")),
+        ({"loss": "lts"}, ("loss='lts'", "last step")),
+        ({"aid": "imp"}, ("aid='imp'", "first step")),
+    ],
+)
+def test_what_needs_all_steps_is_refused(fields: dict[str, Any], words: tuple[str, ...]) -> None:
+    with pytest.raises(QuadspikeError) as caught:
+        tiny(**fields)
+    assert all(word in str(caught.value) for word in (*words, "train_timesteps"))
+    tiny(**{**fields, "train_timesteps": None})
+    tiny(**{**fields, "train_timesteps": 3})  # all steps are no fewer
+
+
+def test_one_s_own_network_and_clips_are_looked_at_too(tmp_path: Path) -> None:
+    recipe = tiny(model="own")
+    with pytest.raises(QuadspikeError, match="tebn learns a factor for each step"):
+        train(recipe, model=own_network(norm="tebn", timesteps=3), out=tmp_path, device="cpu")
+    clips = torch.randint(3, (512, 3, 1, 8, 8), dtype=torch.uint8)
+    split = Split("clips", clips, torch.arange(512) % 10, tuple("0123456789"))
+    with pytest.raises(QuadspikeError, match="a recording has a frame for each step"):
+        train(tiny(dataset="own"), data=(split, split), out=tmp_path, device="cpu")
+    assert train(recipe, model=own_network(), out=tmp_path, device="cpu").status == "finished"
+
+
+def test_memory_and_the_plan_are_those_of_training() -> None:
+    geometry = Geometry(1, 8, 10)
+    few, one, all_three = (
+        need(make_network(recipe, geometry), recipe, geometry, CPU)
+        for recipe in (tiny(), tiny(timesteps=1), tiny(train_timesteps=None))
+    )
+    assert few == one
+    assert few.per_sample < all_three.per_sample
+    assert "at T = 1:" in out_of_memory(tiny(), 256, Need(GIB, GIB), None)
+    plan, whole = (estimate(r, CPU, Workers()) for r in (tiny(), tiny(train_timesteps=None)))
+    assert plan.memory_gib < whole.memory_gib
+
+
+def test_a_spoilt_step_is_made_again_with_its_steps() -> None:
+    recipe = tiny()
+    data = make_data(recipe, None, CPU, Workers())
+    trainee = Trainee(make_network(recipe, data.geometry), recipe)
+    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
+    seen: list[Any] = []
+    trainee.network.register_forward_pre_hook(lambda module, args: seen.append(args[3]))
+    with torch.no_grad():
+        trainee.network.classifier.weight.fill_(torch.inf)
+    assert "the logits" in explain_non_finite(step, data.train, len(data.train))
+    assert seen == [1]
+
+
+def test_layers_are_looked_at_as_in_training() -> None:
+    found = examine_layers("digits-mlp:timesteps=2,train_timesteps=1", samples=8, device="cpu")
+    assert {len(layer["rate_by_step"]) for layer in found["layers"]} == {1}
+
+
+def test_it_is_said(tmp_path: Path) -> None:
+    text = StringIO()
+    display = Display(Console(file=text, width=200))
+    train(tiny(epochs=1), out=tmp_path / "run", device="cpu", observers=[display])
+    assert "T = 3 (1 in training), " in text.getvalue()
+    assert heading("train_timesteps") == "T in training"
+    assert [shown("train_timesteps", value) for value in (None, 1)] == ["all", "1"]
