@@ -23,6 +23,7 @@ from quadspike.training.examine import examine_layers
 from quadspike.training.memory import GIB, Need, need, out_of_memory
 from quadspike.training.network import make_network, read_tensors
 from quadspike.training.nonfinite import explain_non_finite
+from quadspike.training.observer import Observer
 from quadspike.training.plan import estimate
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.sources import make_data
@@ -57,6 +58,63 @@ def test_the_weights_are_those_of_as_many_steps_and_evaluation_is_at_all(
     usual, short = (evaluate(few, device="cpu", timesteps=steps) for steps in (None, 1))
     assert usual.fresh.accuracy == usual.recorded
     assert (short.fresh.loss == pytest.approx(usual.fresh.loss, rel=1e-5)) is (neuron == "qif")
+
+
+def test_the_last_epochs_show_all_steps(tmp_path: Path) -> None:
+    """An epoch of one step, then one of three that goes on from its weights."""
+    seen: list[int] = []
+
+    class Watch(Observer):
+        def epoch(self, line: dict[str, Any]) -> None:
+            seen.append(line["step"])
+
+    recipe = tiny(neuron="lif", full_epochs=1)
+    network = make_network(recipe, Geometry(1, 8, 10))
+    shown: dict[int, set[int]] = {}
+    network.register_forward_hook(
+        lambda module, args, out: (
+            shown.setdefault(len(seen), set()).add(out.shape[0]) if module.training else None
+        )
+    )
+    train(recipe, model=network, out=tmp_path / "both", device="cpu", observers=[Watch()])
+    assert shown == {0: {1}, 1: {3}}
+
+
+def test_full_epochs_resume_to_the_same_bits(tmp_path: Path) -> None:
+    recipe = tiny(neuron="lif", full_epochs=1)
+    train(recipe, out=tmp_path / "whole", device="cpu")
+    parts = tmp_path / "parts"
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, out=parts, device="cpu", checkpoint_minutes=0, observers=[Interrupt(8)])
+    train(recipe, out=parts, device="cpu", resume=True)
+    found, wanted = (
+        read_tensors(path / "last.safetensors") for path in (parts, tmp_path / "whole")
+    )
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+
+
+class Interrupt(Observer):
+    """Ends a run after so many steps, hard."""
+
+    def __init__(self, after: int) -> None:
+        self._after = after
+
+    def saved(self, step: int) -> None:
+        if step >= self._after:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"full_epochs": 3}, "all 2 epochs"),
+        ({"full_epochs": 1, "train_timesteps": None}, "train_timesteps"),
+        ({"full_epochs": 1, "train_timesteps": 3}, "train_timesteps"),
+    ],
+)
+def test_full_epochs_that_change_nothing_are_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(QuadspikeError, match=words):
+        tiny(**fields)
 
 
 def test_heads_and_taps_see_the_steps_of_training() -> None:
@@ -106,6 +164,9 @@ def test_memory_and_the_plan_are_those_of_training() -> None:
     )
     assert few == one
     assert few.per_sample < all_three.per_sample
+    later = tiny(full_epochs=1)
+    assert need(make_network(later, geometry), later, geometry, CPU) == all_three
+    assert "at T = 3:" in out_of_memory(later, 256, Need(GIB, GIB), None)
     assert "at T = 1:" in out_of_memory(tiny(), 256, Need(GIB, GIB), None)
     plan, whole = (estimate(r, CPU, Workers()) for r in (tiny(), tiny(train_timesteps=None)))
     assert plan.memory_gib < whole.memory_gib
@@ -134,5 +195,7 @@ def test_it_is_said(tmp_path: Path) -> None:
     display = Display(Console(file=text, width=200))
     train(tiny(epochs=1), out=tmp_path / "run", device="cpu", observers=[display])
     assert "T = 3 (1 in training), " in text.getvalue()
+    train(tiny(full_epochs=1), out=tmp_path / "full", device="cpu", observers=[display])
+    assert "T = 3 (1 in training until the last 1 epochs), " in text.getvalue()
     assert heading("train_timesteps") == "T in training"
     assert [shown("train_timesteps", value) for value in (None, 1)] == ["all", "1"]

@@ -53,7 +53,7 @@ def compare(
         seeds: Runs of each method, each with another seed.
         out: Where everything goes; runs/compare-RECIPE otherwise.
         device: auto, cpu, cuda or cuda:N.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
         list_: Name every method with one line, and do nothing.
         dry_run: Say what it would take, and train nothing.
     """

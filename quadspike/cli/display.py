@@ -49,7 +49,9 @@ class Display(Observer):
         if recipe.model == OWN:
             network = "a network of your own"
         fewer = recipe.trained_steps < recipe.timesteps
-        steps = f"T = {recipe.timesteps}{f' ({recipe.trained_steps} in training)' * fewer}"
+        until = f" until the last {recipe.full_epochs} epochs" if recipe.full_epochs else ""
+        shown = f" ({recipe.trained_steps} in training{until})" if fewer else ""
+        steps = f"T = {recipe.timesteps}{shown}"
         workers = f" on each of {what.workers} workers" if what.workers > 1 else ""
         self._say(
             f"[bold]{escape(recipe.name)}[/]: {network}, "

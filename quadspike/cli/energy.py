@@ -63,7 +63,8 @@ def energy(
         paper: Print the paper's Table 3 beside ours, cell by cell.
         json: Also write all numbers to this file.
         device: Of a run: auto, cpu, cuda or cuda:N.
-        data_root: Of a run: where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        data_root: Of a run: where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data
+            otherwise.
     """
     from quadspike.analysis.energy import EnergyCosts, beside_table, paper_tables, report_table
     from quadspike.analysis.energy.numbers import write_report

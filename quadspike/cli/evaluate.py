@@ -29,7 +29,7 @@ def evaluate(
         device: auto, cpu, cuda or cuda:N.
         backend: Who computes the somas: auto, reference, vectorised or triton.
         timesteps: Show static images so many steps instead of the recipe's.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
     """
     from quadspike.training import evaluate as repeat
 

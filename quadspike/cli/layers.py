@@ -48,7 +48,7 @@ def layers(
         membranes: Also draw the membranes of every layer as histograms, with the surrogate's window
             and the threshold; of two networks at most.
         device: auto, cpu, cuda or cuda:N.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
     """
     from functools import partial
 

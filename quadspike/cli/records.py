@@ -249,7 +249,7 @@ def evaluate(
         folder: What `records export` wrote.
         device: auto, cpu, cuda or cuda:N.
         backend: Who computes the somas: auto, reference, vectorised or triton.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
     """
     from quadspike.records import evaluate_export
 

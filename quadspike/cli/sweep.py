@@ -34,7 +34,7 @@ class Options:
         seeds: Runs of each setting, each with another seed, from --seed on.
         out: Where everything goes; runs/sweep-RECIPE otherwise.
         device: auto, cpu, cuda or cuda:N.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
         stop_after: Save and end after so many minutes in all (exit code 75).
     """
 

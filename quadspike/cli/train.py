@@ -30,7 +30,7 @@ class Options:
     Args:
         out: The run's folder; runs/... by name, neuron, steps, loss, aid and seed otherwise.
         device: auto, cpu, cuda or cuda:N.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ./data otherwise.
+        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
         resume: Go on from the folder's last checkpoint, if it has one.
         stop_after: Save and end after so many minutes (exit code 75).
         init_from: Weights to start from: a file, or another run's folder.

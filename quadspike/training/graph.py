@@ -50,6 +50,8 @@ def capture(work: Callable[[], object], pool: Pool = None) -> Callable[[], None]
 class CapturedStep:
     """A step captured on its first batch and replayed on every other of the same shape.
 
+    Where the trainee comes to show another number of time steps it is captured anew.
+
     Warming up and capturing leave no trace: weights, statistics, their averages, the optimizer's
     state and the totals are put back, so that a captured run follows the eager one. The learning
     rate and the step's number live on the device and change without capturing anew.
@@ -58,8 +60,11 @@ class CapturedStep:
     def __init__(self, step: Step, pool: Pool = None) -> None:
         self.step, self._pool = step, pool
         self._replay: Callable[[], None] | None = None
+        self._steps = step.trainee.steps
 
     def __call__(self, inputs: Tensor, labels: Tensor) -> None:
+        if self._steps != self.step.trainee.steps:
+            self._replay, self._steps = None, self.step.trainee.steps
         if self._replay is None:
             self._replay = self._captured(inputs, labels)
         self._inputs.copy_(inputs)

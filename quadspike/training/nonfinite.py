@@ -26,7 +26,7 @@ def _first_spoilt(step: Step, inputs: torch.Tensor, labels: torch.Tensor) -> str
         return "the input"
     for part, _, key in step.parts(inputs, labels):
         with autocast(step.recipe, step.device):
-            logits, seen = step.network(part, "finite", key, step.recipe.train_timesteps)
+            logits, seen = step.network(part, "finite", key, step.trainee.steps)
         for layer, values in seen.items():
             if not values["finite"].all():
                 return f"layer {layer!r}"

@@ -24,6 +24,7 @@ from quadspike.surrogates import SURROGATES, Center, Height, check_center
 from quadspike.training.constants import Constants, apart, checked, together
 from quadspike.training.dataset_fields import RECORDINGS, check_dataset_fields
 from quadspike.training.neuron_fields import check_constants, check_window_fields
+from quadspike.training.schedule_fields import check_schedule_fields
 
 OWN = "own"
 """In place of a data set's or a model's name: `train` is given one."""
@@ -83,6 +84,7 @@ class Recipe:
         accumulate: Parts a batch is computed in, one after the other, to save memory.
         train_timesteps: Steps a static image is shown while training, where fewer do; the
             recipe's otherwise.
+        full_epochs: Last epochs that show all steps again, after train_timesteps.
         optimizer: sgd (with momentum) or adam (weight decay as L2).
         lr: The highest learning rate; from there a cosine to zero.
         momentum: Of sgd.
@@ -142,6 +144,7 @@ class Recipe:
     batch_size: int = 128
     accumulate: int = 1
     train_timesteps: int | None = None
+    full_epochs: int = 0
     optimizer: OptimizerName = "sgd"
     lr: float = 0.1
     momentum: float = 0.9
@@ -180,7 +183,7 @@ class Recipe:
         for field in ("stem_width", "train_timesteps", "frame_size"):
             if getattr(self, field) is not None:
                 check_count(field, getattr(self, field))
-        for field in ("cutout", "validation", "seed"):
+        for field in ("full_epochs", "cutout", "validation", "seed"):
             value = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
                 raise QuadspikeError(f"{field} must be a whole number >= 0, got {value!r}")
@@ -204,11 +207,7 @@ class Recipe:
     def _check_together(self) -> None:
         """Refuse fields that do not go with each other."""
         check_window_fields(self)
-        if self.trained_steps > self.timesteps:
-            raise QuadspikeError(
-                f"train_timesteps={self.train_timesteps} is more than timesteps={self.timesteps}; "
-                "training shows as many steps or fewer"
-            )
+        check_schedule_fields(self)
         check_gains(self.norm, self.eta, self.initial_gain, self.identity_norm)
         composition.check(self.parts())
         check_constants(self)
@@ -218,16 +217,6 @@ class Recipe:
                 f"aid={self.aid!r}; leave it out"
             )
         check_dataset_fields(self)
-        if self.warmup_epochs >= self.epochs:
-            raise QuadspikeError(
-                f"the warm-up of {self.warmup_epochs:g} epochs takes all of the {self.epochs}; "
-                "shorten it"
-            )
-        if self.batch_size % self.accumulate:
-            raise QuadspikeError(
-                f"a batch of {self.batch_size} does not fall into {self.accumulate} equal parts; "
-                "choose a batch_size that accumulate divides"
-            )
 
     def parts(self) -> composition.Parts:
         """The choices that have to make sense together."""
@@ -246,8 +235,17 @@ class Recipe:
 
     @property
     def trained_steps(self) -> int:
-        """Time steps of a sample while training."""
+        """Time steps of a sample while training, before the full epochs if there are any."""
         return self.timesteps if self.train_timesteps is None else self.train_timesteps
+
+    def steps_in(self, epoch: int) -> int | None:
+        """Time steps of a static sample in this epoch, counted from 0; None for all.
+
+        >>> recipe = Recipe("mine", dataset="digits", model="cnn", timesteps=4, epochs=3)
+        >>> [recipe.but(train_timesteps=1, full_epochs=1).steps_in(epoch) for epoch in range(3)]
+        [1, 1, None]
+        """
+        return None if self.epochs - epoch <= self.full_epochs else self.train_timesteps
 
     def evaluates(self, epoch: int) -> bool:
         """Whether the network is judged after this epoch, counted from 1.

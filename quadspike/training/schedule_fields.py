@@ -1,0 +1,38 @@
+"""Which of a recipe's epochs, batches and time steps go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from quadspike.errors import QuadspikeError
+
+if TYPE_CHECKING:
+    from quadspike.training.recipe import Recipe
+
+
+def check_schedule_fields(recipe: Recipe) -> None:
+    """Refuse what leaves nothing to train, or has nothing to change."""
+    if recipe.trained_steps > recipe.timesteps:
+        raise QuadspikeError(
+            f"train_timesteps={recipe.train_timesteps} is more than timesteps="
+            f"{recipe.timesteps}; training shows as many steps or fewer"
+        )
+    if recipe.full_epochs and recipe.trained_steps == recipe.timesteps:
+        raise QuadspikeError(
+            f"full_epochs={recipe.full_epochs} are for after epochs of fewer steps, but all show "
+            f"{recipe.timesteps}; say how many the others show with train_timesteps"
+        )
+    if recipe.full_epochs > recipe.epochs:
+        raise QuadspikeError(
+            f"full_epochs={recipe.full_epochs} are more than all {recipe.epochs} epochs"
+        )
+    if recipe.warmup_epochs >= recipe.epochs:
+        raise QuadspikeError(
+            f"the warm-up of {recipe.warmup_epochs:g} epochs takes all of the {recipe.epochs}; "
+            "shorten it"
+        )
+    if recipe.batch_size % recipe.accumulate:
+        raise QuadspikeError(
+            f"a batch of {recipe.batch_size} does not fall into {recipe.accumulate} equal parts; "
+            "choose a batch_size that accumulate divides"
+        )
