@@ -165,7 +165,7 @@ def test_the_paper_s_figure_is_not_that_of_another_neuron():
 
 def test_the_command_of_a_run_is_read_back_as_its_recipe():
     recipe = create_recipe("digits-mlp", **{"neuron.a": 0.1 + 0.2, "neuron.u_th": 0.6, "lr": 0.5})
-    for spelled_out in (False, True):
+    for spelled_out in ((), recipe.as_dict()):
         words = train_command(recipe, spelled_out=spelled_out).split()
         asked = ask("train", words[2:], USUAL, "", "")
         assert asked is not None

@@ -307,6 +307,7 @@ def test_a_record_of_400_epochs_stays_small(tmp_path):
     assert looked == [1, *range(20, 401, 20)]
 
 
+FIELDS = tuple(tiny().as_dict())
 CASES = [
     *(create_recipe(name) for name in RECIPES),
     *(create_recipe(name, seed=5, epochs=7, warmup_epochs=0.0) for name in RECIPES),
@@ -316,7 +317,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("recipe", CASES, ids=lambda recipe: recipe.name)
-@pytest.mark.parametrize("spelled_out", [False, True])
+@pytest.mark.parametrize("spelled_out", [(), FIELDS])
 def test_the_command_makes_just_that_recipe(recipe: Recipe, spelled_out, monkeypatch):
     made = []
     monkeypatch.setattr("quadspike.cli.train._train", lambda recipe, options: made.append(recipe))
@@ -324,6 +325,13 @@ def test_the_command_makes_just_that_recipe(recipe: Recipe, spelled_out, monkeyp
     assert program == "quadspike"
     assert run_cli(*arguments) == 0
     assert made == [recipe]
+
+
+def test_a_command_for_an_older_commit_names_the_fields_it_has_and_no_other():
+    command = train_command(tiny(lr=0.3), spelled_out=("lr", "epochs", "timesteps", "neuron"))
+    assert "--lr 0.3" in command
+    assert "--neuron qif" in command
+    assert "--ema" not in command
 
 
 def test_workers_and_networks_of_ones_own_in_a_command():

@@ -96,7 +96,7 @@ def _content(
         "format": FORMAT,
         "name": found["name"],
         "commit": find_commit(environment, repository),
-        "command": train_command(recipe, environment["workers"], spelled_out=not ours),
+        "command": train_command(recipe, environment["workers"], () if ours else found["recipe"]),
         "summary": {
             **headline(found["summary"], exported),
             **found["summary"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from typing import Any
 
 from quadspike.errors import QuadspikeError
@@ -11,10 +12,11 @@ from quadspike.training.constants import PREFIX, apart
 from quadspike.training.recipe import OWN, Recipe
 
 
-def train_command(recipe: Recipe, workers: int = 1, spelled_out: bool = False) -> str:
+def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str] = ()) -> str:
     """The command line that trains `recipe`, from a packaged one and what is different.
 
-    `spelled_out` names every value, for a commit whose packaged recipes may be others than ours.
+    `spelled_out` are fields to name in any case, for a commit whose packaged recipes may be others
+    than ours: those that its recipes have.
 
     >>> train_command(create_recipe("digits-cnn", timesteps=2, seed=3))
     'quadspike train digits-cnn --timesteps 2 --seed 3'
@@ -26,9 +28,8 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: bool = False) -
         )
     base = packaged(recipe)
     changed = {k: new for k, (_, new) in create_recipe(base).differences(recipe).items()}
-    if spelled_out:
-        fields = apart(recipe.as_dict()).items()
-        changed |= {k: v for k, v in fields if not isinstance(v, bool)}
+    named = {field: value for field, value in recipe.as_dict().items() if field in spelled_out}
+    changed |= {k: v for k, v in apart(named).items() if not isinstance(v, bool)}
     words = [
         "quadspike",
         "train",
