@@ -335,6 +335,8 @@ def test_a_bad_value_is_refused_by_name(field, data):
         ({"image_transform": "usual"}, ("image_transform", "digits")),
         ({"epochs": 3, "warmup_epochs": 3}, ("warm-up of 3", "3")),
         ({"batch_size": 10, "accumulate": 4}, ("10", "4 equal parts")),
+        ({"nesterov": True, "optimizer": "adam"}, ("nesterov", "'adam'", "leave it out")),
+        ({"nesterov": True, "momentum": 0.0}, ("nesterov", "momentum=0", "leave it out")),
         ({"seed": 2**63}, ("seed", str(2**63))),
     ],
 )

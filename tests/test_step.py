@@ -43,10 +43,17 @@ def step_with(trainee: Trainee, recipe: Recipe, data: Any, per_epoch: int = 0) -
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "momentum"), [("sgd", 0.9), ("sgd", 0.5), ("sgd", 0.0), ("adam", 0.9)]
+    ("optimizer", "options"),
+    [
+        ("sgd", {"momentum": 0.9}),
+        ("sgd", {"momentum": 0.9, "nesterov": True}),
+        ("sgd", {"momentum": 0.5}),
+        ("sgd", {"momentum": 0.0}),
+        ("adam", {}),
+    ],
 )
-def test_a_step_is_the_textbook_step(optimizer: str, momentum: float) -> None:
-    recipe = tiny(optimizer=optimizer, momentum=momentum, weight_decay=0.01, clip=0.3)
+def test_a_step_is_the_textbook_step(optimizer: str, options: dict[str, Any]) -> None:
+    recipe = tiny(optimizer=optimizer, weight_decay=0.01, clip=0.3, **options)
     step, data = step_of(recipe)
     twin = copy.deepcopy(step.network)
     decays = [
@@ -55,7 +62,7 @@ def test_a_step_is_the_textbook_step(optimizer: str, momentum: float) -> None:
     others = [p for p in twin.parameters() if not any(p is d for d in decays)]
     groups = [{"params": decays, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
     plain: torch.optim.Optimizer = (
-        torch.optim.SGD(groups, lr=0.05, momentum=momentum)
+        torch.optim.SGD(groups, lr=0.05, **options)
         if optimizer == "sgd"
         else torch.optim.Adam(groups, lr=0.05)
     )

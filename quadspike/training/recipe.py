@@ -88,6 +88,7 @@ class Recipe:
         optimizer: sgd (with momentum) or adam (weight decay as L2).
         lr: The highest learning rate; from there a cosine to zero.
         momentum: Of sgd.
+        nesterov: Look one step of that momentum ahead.
         weight_decay: On the weights of synapses; none on normalisation, biases and neurons.
         decay_all: Weight decay on those too.
         warmup_epochs: Epochs in which the learning rate rises to its highest.
@@ -148,6 +149,7 @@ class Recipe:
     optimizer: OptimizerName = "sgd"
     lr: float = 0.1
     momentum: float = 0.9
+    nesterov: bool = False
     weight_decay: float = 1e-4
     decay_all: bool = False
     warmup_epochs: float = 0.0
@@ -317,6 +319,7 @@ _FLAGS = (
     "shortcut_neuron",
     "identity_norm",
     "decay_all",
+    "nesterov",
     "autoaugment",
     "deterministic",
 )

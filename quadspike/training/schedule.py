@@ -63,7 +63,9 @@ def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
     optimizer: torch.optim.Optimizer
     slots: tuple[str, ...]
     if recipe.optimizer == "sgd":
-        optimizer = torch.optim.SGD(groups, momentum=recipe.momentum, fused=True)
+        optimizer = torch.optim.SGD(
+            groups, momentum=recipe.momentum, nesterov=recipe.nesterov, fused=True
+        )
         slots = ("momentum_buffer",) if recipe.momentum else ()
     else:
         capturable = device.type == "cuda"

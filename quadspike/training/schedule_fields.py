@@ -1,4 +1,4 @@
-"""Which of a recipe's epochs, batches and time steps go together."""
+"""Which of a recipe's epochs, steps and updates go together."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def check_schedule_fields(recipe: Recipe) -> None:
         raise QuadspikeError(
             f"the warm-up of {recipe.warmup_epochs:g} epochs takes all of the {recipe.epochs}; "
             "shorten it"
+        )
+    if recipe.nesterov and not (recipe.optimizer == "sgd" and recipe.momentum):
+        raise QuadspikeError(
+            f"nesterov is for sgd with momentum, got optimizer={recipe.optimizer!r}, "
+            f"momentum={recipe.momentum:g}; leave it out"
         )
     if recipe.batch_size % recipe.accumulate:
         raise QuadspikeError(
