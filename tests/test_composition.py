@@ -19,7 +19,8 @@ from quadspike.losses import LOSSES
 from quadspike.neurons import LIF, NEURONS, Neuron
 from quadspike.norms import NORMS, BatchNorm
 from quadspike.surrogates import SURROGATES, ArcTan
-from quadspike.training.recipe import AidName, LossName, Recipe
+from quadspike.training.field_values import AidName, LossName
+from quadspike.training.recipe import Recipe
 from tests.pairwise import covering, pairwise
 
 

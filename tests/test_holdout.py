@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from quadspike import QuadspikeError
 from quadspike.data.digits import load_digits
+from quadspike.training.field_values import Dataset
 from quadspike.training.holdout import hold_out
-from quadspike.training.recipe import Dataset
 from quadspike.training.sizes import TRAINING_SAMPLES
 
 

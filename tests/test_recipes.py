@@ -14,8 +14,8 @@ from quadspike import QuadspikeError, composition, create_neuron
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.recipes.registry import OPEN
-from quadspike.surrogates import Window
-from quadspike.training import recipe as module
+from quadspike.surrogates import Center, Window
+from quadspike.training import field_values as module
 from quadspike.training.network import make_network
 from quadspike.training.recipe import Recipe
 
@@ -187,7 +187,7 @@ WINDOWS = st.one_of(
     st.just({"window": None}),
     st.fixed_dictionaries(
         {
-            "window": st.one_of(st.sampled_from(get_args(module.Center)), st.floats(-9, 9)),
+            "window": st.one_of(st.sampled_from(get_args(Center)), st.floats(-9, 9)),
             "window_scale": positive,
             "window_height": st.sampled_from(module._NAMES["window_height"]),
         }

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
 from quadspike.training.observer import Beginning, Moment, Observer
-from quadspike.training.recipe import OWN
 from quadspike.training.stop import describe
 
 PLAIN_SECONDS = 60.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from quadspike.training.recipe import LossName, Recipe
+from quadspike.training.field_values import LossName
+from quadspike.training.recipe import Recipe
 
 
 def cifar10_resnet19(timesteps: int = 2, neuron: str = "qif", loss: LossName = "ce") -> Recipe:

@@ -7,7 +7,8 @@ The paper does not say how it splits the recordings, and there is no official wa
 
 from __future__ import annotations
 
-from quadspike.training.recipe import LossName, Recipe
+from quadspike.training.field_values import LossName
+from quadspike.training.recipe import Recipe
 
 
 def cifar10dvs_vggsnn(timesteps: int = 10, neuron: str = "qif", loss: LossName = "ce") -> Recipe:

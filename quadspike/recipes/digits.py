@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from quadspike.training.recipe import LossName, Recipe
+from quadspike.training.field_values import LossName
+from quadspike.training.recipe import Recipe
 
 
 def digits_cnn(timesteps: int = 4, neuron: str = "qif", loss: LossName = "ce") -> Recipe:

@@ -9,7 +9,8 @@ from typing import Any
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.training.constants import PREFIX, apart
-from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.field_values import OWN
+from quadspike.training.recipe import Recipe
 
 
 def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str] = ()) -> str:

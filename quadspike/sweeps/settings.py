@@ -9,8 +9,9 @@ from typing import Any
 
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.training.constants import PREFIX
+from quadspike.training.field_values import OWN
 from quadspike.training.fields import field_order
-from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.recipe import Recipe
 from quadspike.training.sizes import check_sizes
 
 _FIELDS = [field.name for field in dataclasses.fields(Recipe)]

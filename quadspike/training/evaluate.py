@@ -11,9 +11,9 @@ from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.models import Network, load_model
 from quadspike.models.files import hold_initial_membranes
 from quadspike.training.distributed import Workers, choose_device
+from quadspike.training.field_values import OWN
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, read_tensors, to_device
-from quadspike.training.recipe import OWN
 from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Score, score
 from quadspike.training.sources import TrainingData, choose_data

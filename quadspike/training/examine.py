@@ -17,10 +17,11 @@ from quadspike.neurons import Neuron
 from quadspike.randomness import Key
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.training.distributed import Workers, choose_device
+from quadspike.training.field_values import OWN
 from quadspike.training.fields import parse_fields
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, make_network, to_device
-from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.recipe import Recipe
 from quadspike.training.samples import first_samples
 from quadspike.training.sources import TrainingData, make_data
 from quadspike.training.trainee import Trainee

@@ -19,7 +19,8 @@ from quadspike.losses import LOSSES
 from quadspike.models import Network, create_model, save_model
 from quadspike.neurons import NEURONS, Neuron
 from quadspike.norms import BatchNorm, synchronize
-from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.field_values import OWN
+from quadspike.training.recipe import Recipe
 from quadspike.training.samples import random_batch
 from quadspike.training.step import autocast
 

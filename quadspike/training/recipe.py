@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 from quadspike import composition
 from quadspike.aids.shortcuts import ShortcutForm
-from quadspike.data.events.cifar10dvs import SPLITS
-from quadspike.data.events.frames import SLICES, VALUES
-from quadspike.data.events.transforms import STYLES
-from quadspike.errors import QuadspikeError, check_count, check_name, is_number
-from quadspike.models import list_models
+from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.registry import MODELS, check_gains
-from quadspike.models.resnet import RESIDUALS
 from quadspike.neurons import NEURONS
-from quadspike.norms import NORMS
-from quadspike.ops import BACKENDS
-from quadspike.surrogates import SURROGATES, Center, Height, check_center
+from quadspike.surrogates import Center, Height
 from quadspike.training.constants import Constants, apart, checked, together
 from quadspike.training.dataset_fields import RECORDINGS, check_dataset_fields
+from quadspike.training.field_values import (
+    OWN,
+    AidName,
+    Dataset,
+    ImageTransform,
+    LossName,
+    OptimizerName,
+    Precision,
+    check_values,
+)
 from quadspike.training.neuron_fields import check_constants, check_window_fields
 from quadspike.training.schedule_fields import check_schedule_fields
-
-OWN = "own"
-"""In place of a data set's or a model's name: `train` is given one."""
-
-Dataset = Literal[
-    "digits", "digits-events", "cifar10", "cifar100", "imagenet", "cifar10-dvs", "own"
-]
-LossName = Literal["ce", "tet", "im", "lts"]
-AidName = Literal["sml", "shortcuts", "imp"]
-OptimizerName = Literal["sgd", "adam"]
-Precision = Literal["fp32", "bf16", "fp64"]
-ImageTransform = Literal["paper", "usual"]
 
 
 @dataclass(frozen=True)
@@ -171,39 +161,9 @@ class Recipe:
     backend: str = "auto"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise QuadspikeError(f"name must be a text to call the run by, got {self.name!r}")
-        for field, allowed in _NAMES.items():
-            if getattr(self, field) is not None or field not in _OPTIONAL:
-                check_name(field, getattr(self, field), allowed)
+        check_values(self)
         constants = checked(self.neuron, self.neuron_constants)
         object.__setattr__(self, "neuron_constants", constants)
-        if self.window is not None:
-            check_center("window", self.window)
-        for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
-            check_count(field, getattr(self, field))
-        for field in ("stem_width", "train_timesteps", "frame_size"):
-            if getattr(self, field) is not None:
-                check_count(field, getattr(self, field))
-        for field in ("full_epochs", "cutout", "validation", "seed"):
-            value = getattr(self, field)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise QuadspikeError(f"{field} must be a whole number >= 0, got {value!r}")
-        if self.seed >= 2**63:
-            raise QuadspikeError(f"seed must be below 2^63, got {self.seed}")
-        for field in _FLAGS:
-            if not isinstance(getattr(self, field), bool):
-                raise QuadspikeError(f"{field} must be True or False, got {getattr(self, field)!r}")
-        for field, (low, high) in _RANGES.items():
-            value = getattr(self, field)
-            if not (is_number(value) and low <= value <= high):
-                bound = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f">= {low:g}"
-                raise QuadspikeError(f"{field} must be a number {bound}, got {value!r}")
-        for field in _POSITIVE:
-            value = getattr(self, field)
-            missing = value is None and field in _OPTIONAL
-            if not (missing or (is_number(value) and value > 0)):
-                raise QuadspikeError(f"{field} must be a number > 0, got {value!r}")
         self._check_together()
 
     def _check_together(self) -> None:
@@ -308,50 +268,3 @@ class Recipe:
             for name in {**ours, **theirs}
             if ours.get(name) != theirs.get(name)
         }
-
-
-_OPTIONAL = ("surrogate", "aid", "split", "frames_by", "clip")
-_POSITIVE = ("lr", "clip", "window_scale")
-_FLAGS = (
-    "detach_reset",
-    "fixed_norm",
-    "sync_norm",
-    "shortcut_neuron",
-    "identity_norm",
-    "decay_all",
-    "nesterov",
-    "autoaugment",
-    "deterministic",
-)
-_NAMES: dict[str, tuple[str, ...]] = {
-    "dataset": get_args(Dataset),
-    "model": (*list_models(), OWN),
-    "neuron": tuple(NEURONS),
-    "surrogate": tuple(SURROGATES),
-    "window_height": get_args(Height),
-    "norm": tuple(NORMS),
-    "residual": tuple(RESIDUALS),
-    "loss": get_args(LossName),
-    "aid": get_args(AidName),
-    "shortcut_form": get_args(ShortcutForm),
-    "optimizer": get_args(OptimizerName),
-    "precision": get_args(Precision),
-    "image_transform": get_args(ImageTransform),
-    "split": tuple(SPLITS),
-    "frames_by": SLICES,
-    "frame_values": VALUES,
-    "event_transform": STYLES,
-    "backend": BACKENDS,
-}
-_BELOW_ONE = math.nextafter(1.0, 0.0)
-_RANGES: dict[str, tuple[float, float]] = {
-    "momentum": (0, _BELOW_ONE),
-    "dropout": (0, _BELOW_ONE),
-    "ema": (0, _BELOW_ONE),
-    "label_smoothing": (0, _BELOW_ONE),
-    "tet_lambda": (0, 1),
-    "tet_phi": (-1e6, 1e6),
-    "im_weight": (0, math.inf),
-    "weight_decay": (0, math.inf),
-    "warmup_epochs": (0, math.inf),
-}

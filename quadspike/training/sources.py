@@ -27,8 +27,9 @@ from quadspike.data.split import Split
 from quadspike.data.streaming import StreamingLoader
 from quadspike.errors import QuadspikeError
 from quadspike.training.distributed import Workers
+from quadspike.training.field_values import OWN
 from quadspike.training.holdout import hold_out
-from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.recipe import Recipe
 from quadspike.training.sizes import check_batch
 
 

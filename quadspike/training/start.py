@@ -11,13 +11,14 @@ from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.distributed import asked_workers, choose_device, joined, restarted
+from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
 from quadspike.training.folder import RunFolder
 from quadspike.training.loop import Training
 from quadspike.training.network import check_network, load_weights, make_network, to_device
 from quadspike.training.observer import Observer
 from quadspike.training.plan import deterministic_cost
-from quadspike.training.recipe import OWN, Recipe
+from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
 from quadspike.training.sources import TrainingData, choose_data
 from quadspike.training.stop import Stop
