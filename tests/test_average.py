@@ -46,7 +46,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 @pytest.mark.parametrize("fields", [{}, {"model": "cnn", "aid": "sml"}, {"precision": "fp64"}])
 def test_it_is_the_formula(fields: dict[str, Any]) -> None:
-    """Decays of 1/10, 2/11, 3/12, 4/13, and from the fifth step on 0.3."""
+    """Decays of 1/10, 2/11, 3/12, and from the fourth step on 0.3, below 4/13."""
     step, batches = step_of(tiny(**fields))
     expected = {name: t.double() for name, t in copy_weights(step.network).items()}
     for number, decay in enumerate([1 / 10, 2 / 11, 3 / 12, 0.3, 0.3]):

@@ -178,6 +178,12 @@ def test_a_run_that_diverges_is_noted(tmp_path):
     assert "not a finite number" in found.rows[0].failures[0]
 
 
+def test_too_large_a_batch_is_refused_before_any_work(tmp_path):
+    with pytest.raises(QuadspikeError, match="larger than the 1438 samples"):
+        compare(TINY.but(batch_size=2000), ["tet"], out=tmp_path / "c", device="cpu")
+    assert not (tmp_path / "c").exists()
+
+
 def test_another_recipe_is_refused_before_any_work(tmp_path):
     compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
     before = (tmp_path / "c" / "table.md").read_bytes()

@@ -118,6 +118,7 @@ def test_statistics_that_are_not_shared_make_another_run(driver, runs, tmp_path,
     # All are judged by the first worker's running statistics, which are those that are saved.
     repeated = evaluate(out, device="cpu")
     assert repeated.fresh.accuracy == repeated.recorded
+    assert repeated.fresh.loss == pytest.approx(metrics(out)[-1]["test_loss"], abs=1e-6)
 
 
 @pytest.mark.parametrize("workers", [2, 3])

@@ -18,6 +18,7 @@ from quadspike.data.geometry import GEOMETRIES
 from quadspike.recipes import create_recipe
 from quadspike.records import export, load_export
 from quadspike.records.energy import run_energy
+from quadspike.training import train
 from quadspike.training.distributed import Workers
 from quadspike.training.folder import RunFolder
 from quadspike.training.samples import first_samples
@@ -75,6 +76,15 @@ def test_it_is_what_the_run_s_summary_says(finished):
     ]
 
 
+def test_it_is_so_with_small_batches_too(tmp_path):
+    recipe = create_recipe("digits-mlp", epochs=1, batch_size=48)
+    summary = train(recipe, out=tmp_path, device="cpu").summary
+    found = run_energy(tmp_path, device="cpu")
+    assert found.samples == 128
+    assert found.report.exact.energy_mj == pytest.approx(summary["energy_mj"])
+    assert found.report.firing_rate == pytest.approx(summary["firing_rate"])
+
+
 def test_exported_weights(finished, tmp_path):
     index = export(finished, tmp_path / "weights")
     found = run_energy(tmp_path / "weights", samples=32, device="cpu")
@@ -98,6 +108,18 @@ def test_a_soma_s_rate_is_of_its_own_spikes():
         sum(n * rate for n, rate in neurons) / report.neurons
     )
     assert report.overhead_macs == 2 * report.neurons
+
+
+def test_rates_of_recordings_in_unequal_batches():
+    model = create_model("cnn", in_channels=2, timesteps=3, seed=0)
+    clips = torch.randn(3, 6, 2, 8, 8) * torch.linspace(0.1, 2, 6)[:, None, None, None]
+    calibrate(model, clips)
+    parts, whole = (
+        energy(model, (3, 2, 8, 8), inputs=iter(batches))
+        for batches in (clips.split((1, 5), dim=1), [clips])
+    )
+    rates = [{row.layer: row.rate for row in report.rows} for report in (parts, whole)]
+    assert rates[0] == pytest.approx(rates[1])
 
 
 @pytest.mark.parametrize(
@@ -166,6 +188,10 @@ def test_only_the_paper_s_settings_have_such_a_table():
     report = stated(row, 0.1)
     assert BesidePaper.of(report, row.model, "cifar10") is None
     assert BesidePaper.of(stated(row, 0.1, costs=EnergyCosts(3.7, 0.9)), "vggsnn", "x") is None
+    for changed in ({"stem_width": 128}, {"residual": "sum-then-fire", "shortcut_neuron": False}):
+        network = create_model("resnet19", seed=0, **changed)
+        other = energy(network, "cifar10", timesteps=2, rates=0.1)
+        assert BesidePaper.of(other, "resnet19", "cifar10") is None
     dear = stated(row, 0.1, costs=EnergyCosts(COSTS_45NM.mac, 1.0))
     assert BesidePaper.of(dear, row.model, row.geometry) is None
 

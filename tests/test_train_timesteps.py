@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from quadspike.records.groups import heading, shown
 from quadspike.training import Recipe, evaluate, train
 from quadspike.training.distributed import Workers
 from quadspike.training.examine import examine_layers
+from quadspike.training.graph import CapturedStep
 from quadspike.training.memory import GIB, Need, need, out_of_memory
 from quadspike.training.network import make_network, read_tensors
 from quadspike.training.nonfinite import explain_non_finite
@@ -80,6 +82,34 @@ def test_the_last_epochs_show_all_steps(tmp_path: Path) -> None:
     assert shown == {0: {1}, 1: {3}}
 
 
+def test_another_number_of_steps_is_captured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Like a graph, what was captured shows as many steps as when it was."""
+
+    def capture(work: Callable[[], None], pool: object) -> Callable[[], None]:
+        steps = trainee.steps
+
+        def replay() -> None:
+            now, trainee.steps = trainee.steps, steps
+            work()
+            trainee.steps = now
+
+        return replay
+
+    monkeypatch.setattr("quadspike.training.graph.warm_up", lambda work: None)
+    monkeypatch.setattr("quadspike.training.graph.capture", capture)
+    recipe = tiny(full_epochs=1)
+    data = make_data(recipe, None, CPU, Workers())
+    trainee = Trainee(make_network(recipe, data.geometry), recipe)
+    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
+    learn, shown = CapturedStep(step), []
+    trainee.network.register_forward_hook(lambda module, args, out: shown.append(len(out)))
+    batch = next(iter(data.train.epoch(0)))
+    for epoch in (0, 0, 1, 1):
+        trainee.steps = recipe.steps_in(epoch)
+        learn(*batch)
+    assert shown == [1, 1, 3, 3]
+
+
 def test_full_epochs_resume_to_the_same_bits(tmp_path: Path) -> None:
     recipe = tiny(neuron="lif", full_epochs=1)
     train(recipe, out=tmp_path / "whole", device="cpu")
@@ -120,6 +150,7 @@ def test_full_epochs_that_change_nothing_are_refused(fields: dict[str, Any], wor
 def test_heads_and_taps_see_the_steps_of_training() -> None:
     recipe = tiny(model="cnn", aid="sml", loss="im")
     trainee = Trainee(make_network(recipe, Geometry(1, 8, 10)), recipe)
+    trainee.steps = recipe.steps_in(0)
     loss, logits = trainee(torch.randn(4, 1, 8, 8), torch.arange(4), torch.zeros(()))
     assert logits.shape == (1, 4, 10)
     loss.backward()
@@ -172,10 +203,22 @@ def test_memory_and_the_plan_are_those_of_training() -> None:
     assert plan.memory_gib < whole.memory_gib
 
 
+def test_the_plan_times_every_epoch_with_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seconds(model: Any, recipe: Any, geometry: Any, device: Any, count: int, steps: Any) -> Any:
+        return count * {1: 1.0, None: 3.0}[steps]
+
+    monkeypatch.setattr("quadspike.training.plan.step_seconds", seconds)
+    one, mixed = (
+        estimate(tiny(epochs=10, full_epochs=full), CPU, Workers()).seconds for full in (0, 4)
+    )
+    assert mixed == pytest.approx(one * (6 + 4 * 3) / 10)
+
+
 def test_a_spoilt_step_is_made_again_with_its_steps() -> None:
     recipe = tiny()
     data = make_data(recipe, None, CPU, Workers())
     trainee = Trainee(make_network(recipe, data.geometry), recipe)
+    trainee.steps = recipe.steps_in(0)
     step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
     seen: list[Any] = []
     trainee.network.register_forward_pre_hook(lambda module, args: seen.append(args[3]))
@@ -185,9 +228,9 @@ def test_a_spoilt_step_is_made_again_with_its_steps() -> None:
     assert seen == [1]
 
 
-def test_layers_are_looked_at_as_in_training() -> None:
+def test_layers_are_looked_at_with_all_steps() -> None:
     found = examine_layers("digits-mlp:timesteps=2,train_timesteps=1", samples=8, device="cpu")
-    assert {len(layer["rate_by_step"]) for layer in found["layers"]} == {1}
+    assert {len(layer["rate_by_step"]) for layer in found["layers"]} == {2}
 
 
 def test_it_is_said(tmp_path: Path) -> None:
@@ -196,6 +239,6 @@ def test_it_is_said(tmp_path: Path) -> None:
     train(tiny(epochs=1), out=tmp_path / "run", device="cpu", observers=[display])
     assert "T = 3 (1 in training), " in text.getvalue()
     train(tiny(full_epochs=1), out=tmp_path / "full", device="cpu", observers=[display])
-    assert "T = 3 (1 in training until the last 1 epochs), " in text.getvalue()
+    assert "T = 3 (1 in training until the last epoch), " in text.getvalue()
     assert heading("train_timesteps") == "T in training"
     assert [shown("train_timesteps", value) for value in (None, 1)] == ["all", "1"]

@@ -49,7 +49,8 @@ class Display(Observer):
         if recipe.model == OWN:
             network = "a network of your own"
         fewer = recipe.trained_steps < recipe.timesteps
-        until = f" until the last {recipe.full_epochs} epochs" if recipe.full_epochs else ""
+        last = "epoch" if recipe.full_epochs == 1 else f"{recipe.full_epochs} epochs"
+        until = f" until the last {last}" if recipe.full_epochs else ""
         shown = f" ({recipe.trained_steps} in training{until})" if fewer else ""
         steps = f"T = {recipe.timesteps}{shown}"
         workers = f" on each of {what.workers} workers" if what.workers > 1 else ""

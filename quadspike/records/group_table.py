@@ -100,6 +100,6 @@ def _remark(held: bool) -> str:
     chosen = "Choices are made on the held-out images, the best in bold. " * held
     return (
         "After the last epoch; means over the seeds, of accuracies with the sample standard "
-        f"deviation. {chosen}Firing rate and energy of one inference at 45 nm are from 128 test "
+        f"deviation. {chosen}Firing rate and energy of one inference at 45 nm: of up to 128 test "
         "images."
     )

@@ -60,6 +60,7 @@ def check_values(recipe: Recipe) -> None:
         value = getattr(recipe, field)
         if not (is_number(value) and low <= value <= high):
             bound = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f">= {low:g}"
+            bound = f"in [{low:g}, 1)" if high == _BELOW_ONE else bound
             raise QuadspikeError(f"{field} must be a number {bound}, got {value!r}")
     for field in _POSITIVE:
         value = getattr(recipe, field)

@@ -13,6 +13,7 @@ from quadspike.analysis.health import health
 from quadspike.models import Network
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
+from quadspike.training.samples import first_samples
 from quadspike.training.scoring import Count, score
 from quadspike.training.sources import TrainingData
 from quadspike.training.step import autocast
@@ -54,9 +55,8 @@ class Judge:
     @cached_property
     def sample(self) -> Tensor:
         """Test samples to look into the network with."""
-        inputs = next(iter(self.data.test.epoch())).inputs
-        axis = inputs.ndim - 4
-        return inputs.narrow(axis, 0, min(inputs.shape[axis], LOOKED_AT))
+        inputs = [batch.inputs for batch in first_samples(self.data.test, LOOKED_AT)]
+        return torch.cat(inputs, inputs[0].ndim - 4)
 
     @property
     def chooses_on(self) -> str:

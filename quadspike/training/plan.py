@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -46,12 +48,14 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
     at_once = share // recipe.accumulate
     with algorithms(recipe.deterministic):
         needed = need(model, recipe, geometry, device)
-        seconds = _sample_seconds(model, recipe, geometry, device, at_once) * share
+        timed = partial(_sample_seconds, model, recipe, geometry, device, at_once)
+        epochs = Counter(recipe.steps_in(epoch) for epoch in range(recipe.epochs))
+        seconds = share * sum(count * timed(steps) for steps, count in epochs.items())
     return Plan(
         count_parameters(model),
         per_epoch,
         per_epoch * recipe.epochs,
-        seconds * per_epoch * recipe.epochs,
+        seconds * per_epoch,
         needed.of(share // recipe.accumulate) / GIB,
     )
 
@@ -68,24 +72,35 @@ def _shape(recipe: Recipe, device: torch.device) -> tuple[Geometry, int]:
 
 
 def _sample_seconds(
-    model: Network, recipe: Recipe, geometry: Geometry, device: torch.device, most: int
+    model: Network,
+    recipe: Recipe,
+    geometry: Geometry,
+    device: torch.device,
+    most: int,
+    steps: int | None,
 ) -> float:
     """The time a sample takes in a step; on a CPU of as few samples as will tell."""
     count = most if device.type == "cuda" else min(2, most)
     while True:
-        seconds = step_seconds(model, recipe, geometry, device, count)
+        seconds = step_seconds(model, recipe, geometry, device, count, steps)
         if seconds >= _ENOUGH or count == most:
             return seconds / count
         count = min(4 * count, most)
 
 
 def step_seconds(
-    model: Network, recipe: Recipe, geometry: Geometry, device: torch.device, count: int
+    model: Network,
+    recipe: Recipe,
+    geometry: Geometry,
+    device: torch.device,
+    count: int,
+    steps: int | None,
 ) -> float:
-    """The time of one step of a copy of the model on `count` random samples."""
+    """The time of one step of a copy of the model on `count` random samples, shown `steps`."""
     twin = copy.deepcopy(model)
     plain = recipe.but(accumulate=1)
     trainee = Trainee(twin, plain)
+    trainee.steps = steps
     step = Step(trainee, plain, make_optimizer(plain, trainee), Workers(), device, 1)
     batch = random_batch(recipe, geometry, count, device)
     times = []
@@ -105,7 +120,7 @@ def deterministic_cost(
     seconds = []
     for deterministic in (True, False):
         with algorithms(deterministic):
-            seconds.append(step_seconds(model, recipe, geometry, device, count))
+            seconds.append(step_seconds(model, recipe, geometry, device, count, recipe.steps_in(0)))
     return seconds[0] / seconds[1]
 
 

@@ -48,7 +48,7 @@ class Trainee(nn.Module):
     """One module for the optimizer and for all workers; `network` is what remains of it.
 
     Called with a batch, gives its loss and the network's logits. `shared` says that other
-    workers hold the rest of the batch, `steps` how many time steps a static input is shown.
+    workers hold the rest of the batch. A static input is shown all time steps, or `steps` of them.
     """
 
     def __init__(self, network: Network, recipe: Recipe, shared: bool = False) -> None:
@@ -60,7 +60,7 @@ class Trainee(nn.Module):
                 f"{network.readout!r}; make the network with readout={readout!r}"
             )
         self.network, self._shared = network, shared
-        self.steps = recipe.steps_in(0)
+        self.steps: int | None = None
         self.heads = make_heads(network, recipe)
         self._loss = make_loss(recipe)
         kinds = (*LOSSES[recipe.loss].taps, *(("output",) if self.heads else ()))

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from quadspike.analysis.energy.paper import PaperRow, Quantity, paper_table, printed_cells
+from quadspike.analysis.energy.paper import (
+    PaperRow,
+    Quantity,
+    count_network,
+    paper_table,
+    printed_cells,
+)
 from quadspike.analysis.energy.report import COSTS_45NM, PJ_PER_MJ, EnergyReport
 
 
@@ -25,10 +31,13 @@ class BesidePaper:
 
     @classmethod
     def of(cls, report: EnergyReport, model: str, dataset: str) -> BesidePaper | None:
-        """None where the paper has no such setting, or operations cost other than there."""
+        """None where the paper has no such network, or operations cost other than there."""
         setting = (model, dataset, report.timesteps)
         rows = [r for r in paper_table() if (r.model, r.geometry, r.timesteps) == setting]
         if not rows or report.costs != COSTS_45NM:
+            return None
+        theirs = count_network(model, dataset)
+        if (report.neurons, report.acs_per_step) != (theirs.neurons, theirs.acs_per_step):
             return None
         cells = {cell.quantity: cell for cell in printed_cells(rows[0])}
         notes = {kind: cell.note for kind, cell in cells.items() if cell.agrees is False}

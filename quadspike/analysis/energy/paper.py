@@ -105,7 +105,7 @@ def compare_with_paper() -> list[Cell]:
     for row in paper_table():
         key = row.model, row.geometry
         if key not in counted:
-            counted[key] = _count(*key)
+            counted[key] = count_network(*key)
         cells += _cells(row, counted[key])
     return cells
 
@@ -132,14 +132,15 @@ def printed_rate(row: PaperRow) -> float:
 
 def printed_cells(row: PaperRow) -> list[Cell]:
     """The cells of one row beside our values for the paper's own network."""
-    return _cells(row, _count(row.model, row.geometry))
+    return _cells(row, count_network(row.model, row.geometry))
 
 
 def _row(model: str, geometry: str, timesteps: int, *printed: str) -> PaperRow:
     return PaperRow(model, geometry, timesteps, *map(Decimal, printed))
 
 
-def _count(model: str, geometry: str) -> EnergyReport:
+def count_network(model: str, geometry: str) -> EnergyReport:
+    """The operations of the network that the paper's row is of."""
     shape = GEOMETRIES[geometry]
     network = create_model(
         model,
