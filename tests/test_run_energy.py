@@ -28,7 +28,7 @@ from tests.conftest import calibrate, run_cli
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "300")  # paths of temporary folders are long
 
 
 def test_the_first_samples_are_cut_from_batches():
