@@ -179,7 +179,7 @@ def test_a_run_that_diverges_is_noted(tmp_path):
 
 
 def test_too_large_a_batch_is_refused_before_any_work(tmp_path):
-    with pytest.raises(QuadspikeError, match="larger than the 1438 samples"):
+    with pytest.raises(QuadspikeError, match="larger than the 1,438 samples"):
         compare(TINY.but(batch_size=2000), ["tet"], out=tmp_path / "c", device="cpu")
     assert not (tmp_path / "c").exists()
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from quadspike import QIF, QuadspikeError
+from quadspike.analysis.figures.depth import draw_depth
 from quadspike.analysis.figures.layer_membranes import draw_membranes
 from quadspike.data.split import Split
 from quadspike.training.distributed import Workers
@@ -101,6 +102,15 @@ def test_the_command_compares_prints_writes_and_draws(finished, tmp_path, capsys
     networks = json.loads(out.read_text())["networks"]
     assert [network["label"] for network in networks] == [finished.name, block]
     assert figure.read_text().startswith("<?xml")
+    three = draw_depth(networks)
+    assert [line.get_ydata()[0] for line in three.axes[2].lines if len(line.get_ydata())][:2] == [
+        network["layers"][0]["temporal_correlation"] for network in networks
+    ]
+    still = [
+        {**n, "layers": [{**o, "temporal_correlation": None} for o in n["layers"]]}
+        for n in networks
+    ]
+    assert len(draw_depth(still).axes) == 2
     again = tmp_path / "again.svg"
     assert run_cli("layers", str(out), "--figure", str(again)) == 0
     assert capsys.readouterr().out == printed

@@ -43,7 +43,7 @@ def refused(capsys, message, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--batch-size", "5000"], "batch of 5000 is larger than the 1438 samples"),
+        (["--batch-size", "5000"], "batch of 5000 is larger than the 1,438 samples"),
         (["--batch-size", "1000", "--validation", "500"], "larger than the 938 samples"),
         (["--timesteps", "0"], "timesteps must be a whole number >= 1, got 0"),
         (["--accumulate", "3"], "batch of 700 does not fall into 3 equal parts"),

@@ -93,7 +93,7 @@ def test_names_follow_the_recipe_s_order_and_are_those_of_files_and_records():
         ({}, [{"name": "mine"}], "'name'"),
         ({"model": ["mlp", "own"]}, [], "model-own is refused"),
         ({"validation": [0, 1438]}, [], "validation-1438 is refused: .* the 1,438 samples of dig"),
-        ({"batch_size": [64, 2000]}, [], "batch_size-2000 is refused: .* than the 1438 samples"),
+        ({"batch_size": [64, 2000]}, [], "batch_size-2000 is refused: .* than the 1,438 samples"),
         ({"validation": [1200]}, [], "batch of 256 is larger than the 238 samples"),
         ({}, [], "something to vary"),
         ({"lr": []}, [], "something to vary"),

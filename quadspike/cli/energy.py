@@ -97,6 +97,10 @@ def energy(
         )
         heading, report, beside = f"{model}: {run.about}", run.report, run.beside_paper()
         about = run.numbers()
+    elif model is not None and "/" in model:
+        raise QuadspikeError(
+            f"there is no folder {model}; give a run's, or a model: {', '.join(list_models())}"
+        )
     else:
         heading, report = EnergyRequest(*named, costs, stem_every_step).answer()
     console.print(heading, report_table(report), sep="\n\n", highlight=False)

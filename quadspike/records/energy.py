@@ -39,8 +39,8 @@ class RunEnergy:
         """In words, for a heading."""
         recipe = self.recipe
         return (
-            f"{recipe.model} with {recipe.neuron}, {recipe.dataset}, T = {recipe.timesteps}; "
-            f"firing rates: measured on {self.samples:,} test images"
+            f"{recipe.model} with {recipe.neuron_words()}, {recipe.dataset}, "
+            f"T = {recipe.timesteps}; firing rates: measured on {self.samples:,} test images"
         )
 
     def beside_paper(self) -> BesidePaper | None:

@@ -81,7 +81,8 @@ def settings(
         if all(setting.recipe != other.recipe for other in found):
             found.append(setting)
     if refused:
-        more = f" (and {len(refused) - 1} more settings are refused)" if len(refused) > 1 else ""
+        others = len(refused) - 1
+        more = f" (and {others} more {'is' if others == 1 else 'are'} refused)" if others else ""
         raise QuadspikeError(refused[0] + more)
     if not found:
         raise QuadspikeError(

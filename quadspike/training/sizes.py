@@ -28,7 +28,7 @@ def check_batch(recipe: Recipe, samples: int) -> None:
     """Refuse a batch of more samples than there are to train on."""
     if recipe.batch_size > samples:
         raise QuadspikeError(
-            f"a batch of {recipe.batch_size} is larger than the {samples} samples to train on; "
+            f"a batch of {recipe.batch_size} is larger than the {samples:,} samples to train on; "
             "lower batch_size or validation"
         )
 

@@ -57,7 +57,8 @@ class EnergyRequest:
     def _created(self) -> Network:
         if self.model is None:
             raise QuadspikeError(
-                f"name a model ({', '.join(list_models())}), or use --weights or --paper"
+                f"name a model ({', '.join(list_models())}) or a run's folder, or use --weights or "
+                "--paper"
             )
         shape = self._named_geometry("cifar10")
         return create_model(
