@@ -338,6 +338,8 @@ def test_a_bad_value_is_refused_by_name(field, data):
         ({"nesterov": True, "optimizer": "adam"}, ("nesterov", "'adam'", "leave it out")),
         ({"nesterov": True, "momentum": 0.0}, ("nesterov", "momentum=0", "leave it out")),
         ({"seed": 2**63}, ("seed", str(2**63))),
+        ({"ema": 1.0}, ("ema", "in [0, 1)", "1.0")),
+        ({"tet_lambda": 1.5}, ("tet_lambda", "in [0, 1]", "1.5")),
     ],
 )
 def test_fields_that_do_not_go_together(fields, words):

@@ -20,6 +20,7 @@ from quadspike.data.loader import Draw
 from quadspike.data.split import Split
 from quadspike.training import sources
 from quadspike.training.distributed import Workers
+from quadspike.training.plan import estimate
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import from_splits, make_data, standard_transform
 from tests.cifar_files import Mini
@@ -387,3 +388,10 @@ def test_bad_input_is_refused(change, train, test, workers, message):
 def test_a_batch_that_workers_cannot_share_is_refused_before_anything_is_read(dataset, tmp_path):
     with pytest.raises(QuadspikeError, match=r"batch of 32 .* 5 workers"):
         make(recipe(dataset), tmp_path, Workers(0, 5))
+
+
+def test_a_plan_is_of_the_recipe_s_frames():
+    ask = recipe("cifar10-dvs", "vggsnn", split="tebn", timesteps=1, batch_size=1, epochs=1)
+    small, large = (estimate(ask.but(frame_size=size), CPU, Workers()) for size in (16, 32))
+    assert large.memory_gib > small.memory_gib
+    assert large.parameters > small.parameters  # the classifier sees more places

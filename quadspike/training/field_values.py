@@ -59,8 +59,8 @@ def check_values(recipe: Recipe) -> None:
     for field, (low, high) in _RANGES.items():
         value = getattr(recipe, field)
         if not (is_number(value) and low <= value <= high):
-            bound = f"in [{low:g}, {high:g}]" if math.isfinite(high) else f">= {low:g}"
-            bound = f"in [{low:g}, 1)" if high == _BELOW_ONE else bound
+            end = "1)" if high == _BELOW_ONE else f"{high:g}]"
+            bound = f"in [{low:g}, {end}" if math.isfinite(high) else f">= {low:g}"
             raise QuadspikeError(f"{field} must be a number {bound}, got {value!r}")
     for field in _POSITIVE:
         value = getattr(recipe, field)
