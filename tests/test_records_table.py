@@ -35,7 +35,7 @@ def test_seeds_of_a_recipe_are_one_row_beside_the_paper(tmp_path):
         put(store, f"full-{seed}", accuracy, seed=seed)
     put(store, "tet", 0.9671, loss="tet")
     put(store, "other-device", 0.90, device="NVIDIA A100", seed=9)
-    put(store, "short", 0.95, epochs=140, weight_decay=5e-4, validation=5000)
+    put(store, "short", 0.95, epochs=140, weight_decay=5e-4, validation=5000, evaluate_every=5)
     full, other, short, tet = rows(table(store))
     assert other["accuracy, %"] == "**90.00** (90.10*), 1 seed"
     percents = [100 * a for a in accuracies]
@@ -44,6 +44,8 @@ def test_seeds_of_a_recipe_are_one_row_beside_the_paper(tmp_path):
     )
     assert full["the paper, %"] == "96.44 ± 0.07"
     assert full["its time"] == "5 h"
+    assert full["its energy"].replace("\u00a0", " ") == "0.633 mJ"
+    assert full["network, data"] == "resnet19, cifar10"
     assert full["time"].replace("\u00a0", " ") == "22 min 00 s, NVIDIA H200"
     assert full["energy an image"].replace("\u00a0", " ") == "0.410 mJ"
     assert tet["accuracy, %"] == "**96.71** (96.81*), 1 seed"
@@ -52,6 +54,7 @@ def test_seeds_of_a_recipe_are_one_row_beside_the_paper(tmp_path):
     assert short["accuracy, %"] == "**95.00** (95.10), 1 seed"
     assert short["the paper, %"] == "(96.44 ± 0.07)"
     assert short["its time"] == "(5 h)"
+    assert short["its energy"].replace("\u00a0", " ") == "(0.633 mJ)"
 
 
 def test_a_repeated_seed_is_no_second_seed(tmp_path):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
+from quadspike.analysis.energy.paper import paper_table
 from quadspike.analysis.report.numbers import duration, millijoule
 from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
@@ -23,8 +24,7 @@ from quadspike.training.recipe import Recipe
 HEADINGS = (
     "recipe",
     "neuron, loss",
-    "data",
-    "network",
+    "network, data",
     "T",
     "epochs",
     "accuracy, %",
@@ -32,20 +32,23 @@ HEADINGS = (
     "energy an image",
     "the paper, %",
     "its time",
+    "its energy",
 )
 PAPER_TIMES = {
-    ("cifar10", "resnet19", 2): "5 h",
-    ("cifar10", "resnet19", 4): "11 h",
-    ("cifar100", "resnet19", 2): "5 h",
-    ("cifar100", "resnet19", 4): "11 h",
-    ("cifar10-dvs", "vggsnn", 10): "1 h",
-    ("cifar10-dvs", "resnet19", 10): "3 h",
-    ("imagenet", "resnet34", 4): "6 days on four",
+    ("resnet19", "cifar10", 2): "5 h",
+    ("resnet19", "cifar10", 4): "11 h",
+    ("resnet19", "cifar100", 2): "5 h",
+    ("resnet19", "cifar100", 4): "11 h",
+    ("vggsnn", "cifar10-dvs", 10): "1 h",
+    ("resnet19", "cifar10-dvs", 10): "3 h",
+    ("resnet34", "imagenet", 4): "6 days on four",
 }
-"""By data, network and steps, on one A100 unless it says more; rounded as the paper rounds."""
+"""By network, data and steps, on one A100 unless it says more; rounded as the paper rounds."""
 NONE_YET = "No runs are on record yet."
 _SHOWN = {"name", "seed", "neuron", "loss", "dataset", "model", "timesteps", "epochs"}
 """Fields that have a column of their own."""
+_NO_MATTER = {"evaluate_every"}
+"""Fields that change nothing of what is trained."""
 _PLACE = re.compile(r"(<!-- records(?: (\S+))? -->\n).*?(<!-- /records -->)", re.DOTALL)
 
 
@@ -59,7 +62,7 @@ def table(store: Store, group: str = "") -> str:
     rows: dict[str, list[RunRecord]] = {}
     for record in sorted(records, key=_order):
         rows.setdefault(_same(record), []).append(record)
-    align = ["---"] * 4 + ["---:"] * 7
+    align = ["---"] * 3 + ["---:"] * 8
     lines = [HEADINGS, align, *map(_row, rows.values())]
     shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return "\n\n".join([shown, *_remarks(records)]) + "\n"
@@ -103,21 +106,18 @@ def _same(record: RunRecord) -> str:
 
 def _row(runs: Sequence[RunRecord]) -> list[str]:
     recipe = runs[0].recipe
-    printed, time = _paper(recipe)
     energies = [r.summary["energy_mj"] for r in runs if r.summary.get("energy_mj") is not None]
     seconds = duration(fmean(run.summary["seconds"] for run in runs))
     return [
         _name(recipe),
         f"{recipe.neuron_words()}, {recipe.loss.upper()}",
-        recipe.dataset,
-        recipe.model,
+        f"{recipe.model}, {recipe.dataset}",
         str(recipe.timesteps),
         str(recipe.epochs),
         _accuracy(runs),
         f"{seconds}, {runs[0].summary['device']}",
         millijoule(fmean(energies)) if energies else "-",
-        printed,
-        time,
+        *_paper(recipe),
     ]
 
 
@@ -130,7 +130,7 @@ def _name(recipe: Recipe) -> str:
 
 
 def _unsaid(field: str) -> bool:
-    return field not in _SHOWN and not field.startswith(PREFIX)
+    return field not in _SHOWN | _NO_MATTER and not field.startswith(PREFIX)
 
 
 def _accuracy(runs: Sequence[RunRecord]) -> str:
@@ -145,18 +145,22 @@ def _accuracy(runs: Sequence[RunRecord]) -> str:
     return f"**{percent(fmean(last), spread)}** ({best:.2f}{held}), {counted}"
 
 
-def _paper(recipe: Recipe) -> tuple[str, str]:
-    """Its figure and time for the same data, network, steps and loss; in brackets if trained
-    otherwise.
+def _paper(recipe: Recipe) -> list[str]:
+    """Its figure, time and energy for the same data, network, steps and loss; in brackets if
+    trained otherwise.
     """
-    time = PAPER_TIMES.get((recipe.dataset, recipe.model, recipe.timesteps))
+    setting = recipe.model, recipe.dataset, recipe.timesteps
+    rows = {(r.model, r.geometry, r.timesteps): float(r.energy_mj) for r in paper_table()}
+    time, spent = PAPER_TIMES.get(setting), rows.get(setting)
     for entry in RECIPES.values():
         figure = entry.figures.get((recipe.timesteps, recipe.loss))
         theirs = entry.make()
-        if figure and time and (theirs.dataset, theirs.model) == (recipe.dataset, recipe.model):
-            brackets = ("", "") if paper_figure(recipe) else ("(", ")")
-            return percent(*figure).join(brackets), time.join(brackets)
-    return "-", "-"
+        same = (theirs.dataset, theirs.model) == (recipe.dataset, recipe.model)
+        if figure and time and spent and same:
+            left, right = ("", "") if paper_figure(recipe) else ("(", ")")
+            printed = percent(*figure), time, millijoule(spent)
+            return [f"{left}{text}{right}" for text in printed]
+    return ["-"] * 3
 
 
 def _remarks(records: Sequence[RunRecord]) -> list[str]:
@@ -174,6 +178,7 @@ def _remarks(records: Sequence[RunRecord]) -> list[str]:
         "Time from data on disk to the last evaluation, all evaluations and compilation "
         "included, imports not. Energy of one inference at 45 nm, from the spikes of up to 128 "
         "test images.",
-        "The paper's figures are of QIF, its times on one A100; in brackets where its training was "
-        "another than the run's. Made from `records/` by `quadspike records table`.",
+        "The paper's figures are of QIF, its times on one A100, its energies from rates it does "
+        "not print; in brackets where its training was another than the run's. Made from "
+        "`records/` by `quadspike records table`.",
     ]
