@@ -105,7 +105,7 @@ def test_another_number_of_steps_is_captured_anew(monkeypatch: pytest.MonkeyPatc
     trainee.network.register_forward_hook(lambda module, args, out: shown.append(len(out)))
     batch = next(iter(data.train.epoch(0)))
     for epoch in (0, 0, 1, 1):
-        trainee.steps = recipe.steps_in(epoch)
+        trainee.follow(recipe, epoch)
         learn(*batch)
     assert shown == [1, 1, 3, 3]
 

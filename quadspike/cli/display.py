@@ -59,9 +59,11 @@ class Display(Observer):
             f"{steps}, {what.parameters:,} parameters, {recipe.precision}, "
             f"{what.device}{workers}"
         )
+        first = "epoch" if recipe.graded_epochs == 1 else f"{recipe.graded_epochs} epochs"
+        grades = f"; grades in the first {first}, then spikes" if recipe.graded_epochs else ""
         self._say(
             f"{what.samples:,} training samples of {recipe.dataset}, batch {recipe.batch_size}, "
-            f"{recipe.epochs} epochs of {what.steps_per_epoch} steps"
+            f"{recipe.epochs} epochs of {what.steps_per_epoch} steps{grades}"
         )
         for note in what.notes:
             self._say(escape(note))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from quadspike import ops
 from quadspike.errors import QuadspikeError
 from quadspike.neurons.density import Equation, MembraneDensity
-from quadspike.neurons.numbers import as_parameter, brief, detached, plain
+from quadspike.neurons.numbers import as_parameter, brief, detached, everywhere, plain
 from quadspike.state import State
 from quadspike.surrogates import Surrogate, create_surrogate
 
@@ -54,6 +54,9 @@ class Neuron(nn.Module):
 
     detach_reset: bool
 
+    graded: bool = False
+    """Whether it emits `grade` instead of spikes, as a training may for a while."""
+
     # -- the equation ------------------------------------------------------------------
 
     def constants(self) -> Any:
@@ -84,6 +87,18 @@ class Neuron(nn.Module):
     def fire(u: Any, p: Any) -> Any:
         """Whether the neuron spikes; a membrane at the threshold does."""
         return u >= p.u_th
+
+    @staticmethod
+    def grade(u: Any, p: Any) -> Any:
+        """`u / (2 u_th)` cut to [0, 1]: a spike as a ramp, of the window's width and slope."""
+        part = u / (2 * p.u_th)
+        inside = (part > 0).to(u.dtype) * (part < 1).to(u.dtype)
+        return part * inside + (part >= 1).to(u.dtype)
+
+    @property
+    def firing(self) -> Callable[[Any, Any], Any]:
+        """What it emits by its membrane."""
+        return self.grade if self.graded else self.fire
 
     # -- running it --------------------------------------------------------------------
 
@@ -122,6 +137,19 @@ class Neuron(nn.Module):
         if self.cannot_stream:
             raise QuadspikeError(
                 f"{self.name} cannot be streamed: {self.cannot_stream}; give it whole sequences"
+            )
+
+    def check_grades(self) -> None:
+        """Refuse to emit grades where there is no single threshold above 0 to measure them by."""
+        if type(self).fire is not Neuron.fire:
+            raise QuadspikeError(
+                f"{self.name!r} cannot emit grades: it does not fire at one threshold; train it "
+                "with spikes alone, graded_epochs=0"
+            )
+        if not everywhere(self.threshold > 0):
+            raise QuadspikeError(
+                f"a grade is u / (2 u_th), and this {self.name!r} has u_th = "
+                f"{brief(self.threshold)}; give it a threshold above 0, or graded_epochs=0"
             )
 
     def check_channels(self, channels: int | None) -> None:

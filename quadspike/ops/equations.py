@@ -37,12 +37,15 @@ def register(
     neuron_fields: tuple[str, ...],
     surrogate_fields: tuple[str, ...],
     passing: bool = False,
+    graded: bool = False,
 ) -> str:
     """The name of this pair; the same pair has the same name for the whole process.
 
-    With `passing` the membrane is its input, and only firing is the neuron's own.
+    With `passing` the membrane is its input, and only firing is the neuron's own; with `graded`
+    the neuron emits its grade.
     """
-    kind = _passing(neuron) if passing else neuron
+    kind = _graded(neuron) if graded else neuron
+    kind = _passing(kind) if passing else kind
     entry = Known(kind, surrogate, neuron_fields, surrogate_fields)
     if entry not in _names:
         name = f"{kind.__module__}.{kind.__qualname__}/{surrogate.__qualname__}"
@@ -56,6 +59,12 @@ def register(
 def _passing(neuron: type) -> type:
     lines = {"advance": staticmethod(_pass), "advance_partials": staticmethod(_pass_partials)}
     return type(f"Passing{neuron.__name__}", (neuron,), {"__module__": neuron.__module__, **lines})
+
+
+@cache
+def _graded(neuron: Any) -> type:
+    lines = {"__module__": neuron.__module__, "fire": staticmethod(neuron.grade)}
+    return type(f"Graded{neuron.__name__}", (neuron,), lines)
 
 
 def _pass(u: Any, o: Any, x: Any, p: Any) -> Any:

@@ -143,7 +143,7 @@ def operate(
         numbers=numbers,
         kinds=kinds,
         equation=equations.register(
-            type(neuron), type(neuron.surrogate), fields, s._fields, passing
+            type(neuron), type(neuron.surrogate), fields, s._fields, passing, neuron.graded
         ),
         mode=_mode(terms, scale),
         place=place,

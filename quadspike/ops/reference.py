@@ -116,8 +116,9 @@ def _normalised(u: Tensor, norm: Any) -> Tensor:
 
 def spike(neuron: Any, u: Tensor, p: Any, s: Any, draws: Draws | None) -> Tensor:
     """The spikes of membranes `u`, with the surrogate's gradient."""
-    fired: Tensor = Spike.apply(neuron.excess(u, p), neuron.fire(u, p), neuron.surrogate, s, draws)
-    return fired
+    fired, v = neuron.firing(u, p), neuron.excess(u, p)
+    spikes: Tensor = Spike.apply(v, fired, neuron.surrogate, s, draws)
+    return spikes
 
 
 class Spike(torch.autograd.Function):

@@ -47,7 +47,7 @@ def check_values(recipe: Recipe) -> None:
     for field in ("stem_width", "train_timesteps", "frame_size"):
         if getattr(recipe, field) is not None:
             check_count(field, getattr(recipe, field))
-    for field in ("full_epochs", "cutout", "validation", "seed"):
+    for field in ("full_epochs", "graded_epochs", "cutout", "validation", "seed"):
         value = getattr(recipe, field)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise QuadspikeError(f"{field} must be a whole number >= 0, got {value!r}")

@@ -32,10 +32,12 @@ def check_window_fields(recipe: Recipe) -> None:
 
 def check_constants(recipe: Recipe) -> None:
     """Refuse what the neuron, its surrogate or the norm would refuse once a network is made."""
-    if not recipe.neuron_constants:
+    if not (recipe.neuron_constants or recipe.graded_epochs):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QuadspikeWarning)  # told when it is made
         neuron = create_neuron(recipe.neuron_config())
     create_norm(recipe.norm, 1, neuron.threshold, 1.0, recipe.timesteps)
     neuron.surrogate.window(neuron)
+    if recipe.graded_epochs:
+        neuron.check_grades()

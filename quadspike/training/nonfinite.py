@@ -6,6 +6,7 @@ import torch
 
 from quadspike.training.sources import Source
 from quadspike.training.step import Step, autocast
+from quadspike.training.trainee import grading
 
 
 def explain_non_finite(step: Step, source: Source, per_epoch: int) -> str:
@@ -25,7 +26,7 @@ def _first_spoilt(step: Step, inputs: torch.Tensor, labels: torch.Tensor) -> str
     if not torch.isfinite(inputs).all():
         return "the input"
     for part, _, key in step.parts(inputs, labels):
-        with autocast(step.recipe, step.device):
+        with autocast(step.recipe, step.device), grading(step.network, step.trainee.graded):
             logits, seen = step.network(part, "finite", key, step.trainee.steps)
         for layer, values in seen.items():
             if not values["finite"].all():

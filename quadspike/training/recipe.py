@@ -75,6 +75,8 @@ class Recipe:
         train_timesteps: Steps a static image is shown while training, where fewer do; the
             recipe's otherwise.
         full_epochs: Last epochs that show all steps again, after train_timesteps.
+        graded_epochs: First epochs in which a neuron emits u / (2 u_th), cut to [0, 1], instead of
+            a spike.
         optimizer: sgd (with momentum) or adam (weight decay as L2).
         lr: The highest learning rate; from there a cosine to zero.
         momentum: Of sgd.
@@ -136,6 +138,7 @@ class Recipe:
     accumulate: int = 1
     train_timesteps: int | None = None
     full_epochs: int = 0
+    graded_epochs: int = 0
     optimizer: OptimizerName = "sgd"
     lr: float = 0.1
     momentum: float = 0.9

@@ -26,6 +26,11 @@ def check_schedule_fields(recipe: Recipe) -> None:
         raise QuadspikeError(
             f"full_epochs={recipe.full_epochs} are more than all {recipe.epochs} epochs"
         )
+    if recipe.graded_epochs >= recipe.epochs:
+        raise QuadspikeError(
+            f"graded_epochs={recipe.graded_epochs} leave none of the {recipe.epochs} epochs for "
+            "spikes; grade fewer"
+        )
     if recipe.warmup_epochs >= recipe.epochs:
         raise QuadspikeError(
             f"the warm-up of {recipe.warmup_epochs:g} epochs takes all of the {recipe.epochs}; "

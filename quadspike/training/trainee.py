@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import torch
@@ -48,7 +49,8 @@ class Trainee(nn.Module):
     """One module for the optimizer and for all workers; `network` is what remains of it.
 
     Called with a batch, gives its loss and the network's logits. `shared` says that other
-    workers hold the rest of the batch. A static input is shown all time steps, or `steps` of them.
+    workers hold the rest of the batch. A static input is shown all time steps, or `steps` of them;
+    with `graded`, neurons emit grades instead of spikes.
     """
 
     def __init__(self, network: Network, recipe: Recipe, shared: bool = False) -> None:
@@ -59,8 +61,12 @@ class Trainee(nn.Module):
                 f"loss={recipe.loss!r} trains the last step alone, but the network's readout is "
                 f"{network.readout!r}; make the network with readout={readout!r}"
             )
+        if recipe.graded_epochs:
+            for soma in network.somas().values():
+                soma.neuron.check_grades()
         self.network, self._shared = network, shared
         self.steps: int | None = None
+        self.graded = False
         self.heads = make_heads(network, recipe)
         self._loss = make_loss(recipe)
         kinds = (*LOSSES[recipe.loss].taps, *(("output",) if self.heads else ()))
@@ -70,10 +76,11 @@ class Trainee(nn.Module):
         self, inputs: Tensor, labels: Tensor, progress: Tensor, key: Key | None = None
     ) -> tuple[Tensor, Tensor]:
         seen: Seen = {}
-        if self._taps is None:
-            logits = self.network(inputs, key=key, timesteps=self.steps)
-        else:
-            logits, seen = self.network(inputs, self._taps, key, self.steps)
+        with grading(self.network, self.graded):
+            if self._taps is None:
+                logits = self.network(inputs, key=key, timesteps=self.steps)
+            else:
+                logits, seen = self.network(inputs, self._taps, key, self.steps)
         levels = self._levels(seen)
 
         def loss(of: Tensor) -> Tensor:
@@ -84,6 +91,10 @@ class Trainee(nn.Module):
         outputs = [seen[place]["output"] for place in self.heads.places]
         lesson = Lesson(logits, labels, outputs, loss, self.network.predict, progress)
         return self.heads(lesson), logits
+
+    def follow(self, recipe: Recipe, epoch: int) -> None:
+        """Train as the recipe does in this epoch, counted from 0."""
+        self.steps, self.graded = recipe.steps_in(epoch), epoch < recipe.graded_epochs
 
     def _levels(self, seen: Seen) -> list[Level]:
         """Where each layer's membranes lie, over the batch of all workers."""
@@ -101,6 +112,19 @@ class Trainee(nn.Module):
             Level(mean, somas[label.partition("@")[0]].neuron.threshold)
             for label, mean in zip(found, means, strict=True)
         ]
+
+
+@contextmanager
+def grading(network: Network, graded: bool) -> Iterator[None]:
+    """Within it the network's neurons emit grades, if `graded`."""
+    neurons = [soma.neuron for soma in network.somas().values()]
+    for neuron in neurons:
+        neuron.graded = graded
+    try:
+        yield
+    finally:
+        for neuron in neurons:
+            neuron.graded = False
 
 
 def make_heads(network: Network, recipe: Recipe) -> Heads | None:

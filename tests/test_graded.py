@@ -1,0 +1,179 @@
+"""Epochs in which neurons emit grades instead of spikes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+from torch import Tensor, nn
+
+from quadspike import LIF, QIF, Network, QuadspikeError, Soma
+from quadspike.cli.display import Display
+from quadspike.data.geometry import Geometry
+from quadspike.neurons import Ternary
+from quadspike.surrogates import Rectangle
+from quadspike.training import Recipe, train
+from quadspike.training.distributed import Workers
+from quadspike.training.graph import CapturedStep
+from quadspike.training.network import make_network, read_tensors
+from quadspike.training.observer import Observer
+from quadspike.training.schedule import make_optimizer
+from quadspike.training.sources import make_data
+from quadspike.training.step import Step
+from quadspike.training.trainee import Trainee, grading
+
+CPU = torch.device("cpu")
+
+
+def tiny(**changes: Any) -> Recipe:
+    return Recipe(
+        "tiny", "digits", "mlp", timesteps=2, epochs=3, batch_size=256, lr=0.05, graded_epochs=2
+    ).but(**changes)
+
+
+@pytest.mark.parametrize("backend", ["reference", "vectorised"])
+def test_a_grade_is_the_membrane_by_twice_the_threshold(backend: str) -> None:
+    soma = Soma(1, QIF(), norm=None, backend=backend)
+    network = Network(nn.Identity(), soma, timesteps=1, input_rank=2)
+    x = torch.tensor([[-1.0], [0.0], [0.2], [0.5], [0.9], [1.0], [7.0]])
+    with grading(network, True):
+        graded = network(x)
+    assert graded.flatten().tolist() == pytest.approx([0, 0, 0.2, 0.5, 0.9, 1, 1])
+    assert network(x).flatten().tolist() == [0, 0, 0, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("neuron", ["qif", "lif"])
+def test_with_a_window_as_wide_as_the_ramp_the_gradient_is_the_true_one(neuron: str) -> None:
+    """Against autograd through the equation, reset included."""
+    u_th = 0.7
+    ramp = Rectangle(half_width=u_th, height=0.5 / u_th)
+    kind: Any = {"qif": QIF, "lif": LIF}[neuron]
+    ours = kind(u_th=u_th, surrogate=ramp).double()
+    ours.graded = True
+    torch.manual_seed(0)
+    x = torch.randn(4, 50, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(4, 50, dtype=torch.float64)
+    (found,) = torch.autograd.grad((ours(x) * weights).sum(), x)
+
+    def true(x: Tensor) -> Tensor:
+        u = o = torch.zeros(50, dtype=torch.float64)
+        emitted = []
+        for current in x:
+            leak = 0.25 * u * (u - 0.5) if neuron == "qif" else ours.beta * u
+            u = leak * (1 - o) + current
+            o = (u / (2 * u_th)).clamp(0, 1)
+            emitted.append(o)
+        return torch.stack(emitted)
+
+    (wanted,) = torch.autograd.grad((true(x) * weights).sum(), x)
+    torch.testing.assert_close(ours(x), true(x))
+    torch.testing.assert_close(found, wanted)
+
+
+def test_the_first_epochs_are_graded_and_every_evaluation_is_of_spikes(tmp_path: Path) -> None:
+    epochs: list[int] = []
+
+    class Watch(Observer):
+        def epoch(self, line: dict[str, Any]) -> None:
+            epochs.append(line["epoch"])
+
+    recipe = tiny()
+    network = make_network(recipe, Geometry(1, 8, 10))
+    whole: dict[tuple[int, bool], set[bool]] = {}
+
+    def look(module: nn.Module, args: object, out: Tensor) -> None:
+        spikes = bool(((out == 0) | (out == 1)).all())
+        whole.setdefault((len(epochs), module.training), set()).add(spikes)
+
+    next(iter(network.somas().values())).register_forward_hook(look)
+    console = Console(file=StringIO(), width=200)
+    watchers = [Watch(), Display(console)]
+    train(recipe, model=network, out=tmp_path / "run", device="cpu", observers=watchers)
+    assert "grades in the first 2 epochs, then spikes" in console.file.getvalue()
+    assert {when: seen for when, seen in whole.items() if when[1]} == {
+        (0, True): {False},
+        (1, True): {False},
+        (2, True): {True},
+    }
+    assert all(seen == {True} for (_, training), seen in whole.items() if not training)
+
+
+def test_spikes_after_grades_are_captured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Like a graph, what was captured emits what it did when it was."""
+
+    def capture(work: Callable[[], None], pool: object) -> Callable[[], None]:
+        graded = trainee.graded
+
+        def replay() -> None:
+            now, trainee.graded = trainee.graded, graded
+            work()
+            trainee.graded = now
+
+        return replay
+
+    monkeypatch.setattr("quadspike.training.graph.warm_up", lambda work: None)
+    monkeypatch.setattr("quadspike.training.graph.capture", capture)
+    recipe = tiny()
+    data = make_data(recipe, None, CPU, Workers())
+    trainee = Trainee(make_network(recipe, data.geometry), recipe)
+    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
+    learn, spikes = CapturedStep(step), []
+    soma = next(iter(trainee.network.somas().values()))
+    soma.register_forward_hook(
+        lambda module, args, out: spikes.append(bool(((out == 0) | (out == 1)).all()))
+    )
+    batch = next(iter(data.train.epoch(0)))
+    for epoch in (1, 1, 2, 2):
+        trainee.follow(recipe, epoch)
+        learn(*batch)
+    assert spikes == [False, False, True, True]
+
+
+def test_a_run_resumed_among_graded_epochs_has_the_same_bits(tmp_path: Path) -> None:
+    class Interrupt(Observer):
+        def saved(self, step: int) -> None:
+            if step >= 4:
+                raise KeyboardInterrupt
+
+    train(tiny(), out=tmp_path / "whole", device="cpu")
+    with pytest.raises(KeyboardInterrupt):
+        train(
+            tiny(), out=tmp_path / "cut", device="cpu", checkpoint_minutes=0,
+            observers=[Interrupt()],
+        )  # fmt: skip
+    train(tiny(), out=tmp_path / "cut", device="cpu", resume=True)
+    found, wanted = (
+        read_tensors(tmp_path / name / "last.safetensors") for name in ("cut", "whole")
+    )
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"graded_epochs": 3}, "none of the 3 epochs for spikes"),
+        ({"neuron": "ternary"}, "does not fire at one threshold"),
+    ],
+    ids=["no spikes", "two thresholds"],
+)
+def test_grades_that_mean_nothing_are_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(QuadspikeError, match=words):
+        tiny(**fields)
+
+
+def test_a_network_of_ones_own_that_cannot_grade_is_refused() -> None:
+    network = Network(
+        nn.Flatten(), nn.Linear(64, 8), Soma(8, Ternary()), nn.Linear(8, 10), input_rank=4
+    )
+    with pytest.raises(QuadspikeError, match="one threshold"):
+        Trainee(network, tiny(model="own"))
+
+
+def test_a_threshold_of_zero_grades_nothing() -> None:
+    with pytest.raises(QuadspikeError, match="u_th = 0"):
+        QIF(u1=-0.5, u2=-0.2, u_th=0.0, surrogate="rectangle").check_grades()
