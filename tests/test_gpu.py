@@ -224,7 +224,7 @@ def test_a_training_step_can_be_captured_in_a_cuda_graph():
         {"aid": "imp", "loss": "lts"},
         {"surrogate": "local-zo", "loss": "tet"},
         {"ema": 0.9, "train_timesteps": 1, "full_epochs": 1},
-        {"graded_epochs": 1},
+        {"graded_epochs": 1, "small_size": 20, "small_epochs": 2},
     ],
 )
 def test_a_captured_step_follows_the_eager_one(options):
@@ -252,7 +252,7 @@ def test_a_captured_step_follows_the_eager_one(options):
             learn = CapturedStep(step) if capture else step
             for number, batch in enumerate(batches):
                 set_learning_rate(step.optimizer, learning_rate(recipe, number, 1))
-                trainee.follow(recipe, number // 4)
+                trainee.manner = recipe.manner_in(number // 4)
                 learn(*batch)
             weights = copy_weights(nn.ModuleList([trainee, step.judged]))
             ends.append((weights, step.totals.clone(), int(step.count)))

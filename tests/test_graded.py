@@ -107,12 +107,12 @@ def test_spikes_after_grades_are_captured_anew(monkeypatch: pytest.MonkeyPatch) 
     """Like a graph, what was captured emits what it did when it was."""
 
     def capture(work: Callable[[], None], pool: object) -> Callable[[], None]:
-        graded = trainee.graded
+        manner = trainee.manner
 
         def replay() -> None:
-            now, trainee.graded = trainee.graded, graded
+            now, trainee.manner = trainee.manner, manner
             work()
-            trainee.graded = now
+            trainee.manner = now
 
         return replay
 
@@ -129,7 +129,7 @@ def test_spikes_after_grades_are_captured_anew(monkeypatch: pytest.MonkeyPatch) 
     )
     batch = next(iter(data.train.epoch(0)))
     for epoch in (1, 1, 2, 2):
-        trainee.follow(recipe, epoch)
+        trainee.manner = recipe.manner_in(epoch)
         learn(*batch)
     assert spikes == [False, False, True, True]
 

@@ -259,11 +259,12 @@ COUNTS = (
     "batch_size",
     "accumulate",
     "train_timesteps",
+    "small_size",
     "stem_width",
     "evaluate_every",
     "frame_size",
 )
-FROM_ZERO = ("full_epochs", "graded_epochs", "cutout", "validation", "seed")
+FROM_ZERO = ("full_epochs", "small_epochs", "graded_epochs", "cutout", "validation", "seed")
 SHARES = ("dropout", "momentum", "label_smoothing", "ema")
 BAD = {
     **{f: NEVER | st.sampled_from([0, 1, None, "yes"]) for f in FLAGS},

@@ -86,12 +86,12 @@ def test_another_number_of_steps_is_captured_anew(monkeypatch: pytest.MonkeyPatc
     """Like a graph, what was captured shows as many steps as when it was."""
 
     def capture(work: Callable[[], None], pool: object) -> Callable[[], None]:
-        steps = trainee.steps
+        manner = trainee.manner
 
         def replay() -> None:
-            now, trainee.steps = trainee.steps, steps
+            now, trainee.manner = trainee.manner, manner
             work()
-            trainee.steps = now
+            trainee.manner = now
 
         return replay
 
@@ -105,7 +105,7 @@ def test_another_number_of_steps_is_captured_anew(monkeypatch: pytest.MonkeyPatc
     trainee.network.register_forward_hook(lambda module, args, out: shown.append(len(out)))
     batch = next(iter(data.train.epoch(0)))
     for epoch in (0, 0, 1, 1):
-        trainee.follow(recipe, epoch)
+        trainee.manner = recipe.manner_in(epoch)
         learn(*batch)
     assert shown == [1, 1, 3, 3]
 
@@ -150,7 +150,7 @@ def test_full_epochs_that_change_nothing_are_refused(fields: dict[str, Any], wor
 def test_heads_and_taps_see_the_steps_of_training() -> None:
     recipe = tiny(model="cnn", aid="sml", loss="im")
     trainee = Trainee(make_network(recipe, Geometry(1, 8, 10)), recipe)
-    trainee.steps = recipe.steps_in(0)
+    trainee.manner = recipe.manner_in(0)
     loss, logits = trainee(torch.randn(4, 1, 8, 8), torch.arange(4), torch.zeros(()))
     assert logits.shape == (1, 4, 10)
     loss.backward()
@@ -204,8 +204,8 @@ def test_memory_and_the_plan_are_those_of_training() -> None:
 
 
 def test_the_plan_times_every_epoch_with_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    def seconds(model: Any, recipe: Any, geometry: Any, device: Any, count: int, steps: Any) -> Any:
-        return count * {1: 1.0, None: 3.0}[steps]
+    def seconds(model: Any, recipe: Any, geometry: Any, device: Any, count: int, how: Any) -> Any:
+        return count * {1: 1.0, None: 3.0}[how.steps]
 
     monkeypatch.setattr("quadspike.training.plan.step_seconds", seconds)
     one, mixed = (
@@ -218,7 +218,7 @@ def test_a_spoilt_step_is_made_again_with_its_steps() -> None:
     recipe = tiny()
     data = make_data(recipe, None, CPU, Workers())
     trainee = Trainee(make_network(recipe, data.geometry), recipe)
-    trainee.steps = recipe.steps_in(0)
+    trainee.manner = recipe.manner_in(0)
     step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
     seen: list[Any] = []
     trainee.network.register_forward_pre_hook(lambda module, args: seen.append(args[3]))

@@ -31,6 +31,10 @@ def duration(seconds: float) -> str:
     return f"{int(seconds) // 3600} h {int(seconds) // 60 % 60:02d} min"
 
 
+def _epochs(count: int) -> str:
+    return "epoch" if count == 1 else f"{count} epochs"
+
+
 class Display(Observer):
     """Shows a run on a console; a brief one says only how it ended."""
 
@@ -49,8 +53,8 @@ class Display(Observer):
         if recipe.model == OWN:
             network = "a network of your own"
         fewer = recipe.trained_steps < recipe.timesteps
-        last = "epoch" if recipe.full_epochs == 1 else f"{recipe.full_epochs} epochs"
-        until = f" until the last {last}" if recipe.full_epochs else ""
+        full = recipe.full_epochs
+        until = f" until the last {_epochs(full)}" if full else ""
         shown = f" ({recipe.trained_steps} in training{until})" if fewer else ""
         steps = f"T = {recipe.timesteps}{shown}"
         workers = f" on each of {what.workers} workers" if what.workers > 1 else ""
@@ -59,11 +63,13 @@ class Display(Observer):
             f"{steps}, {what.parameters:,} parameters, {recipe.precision}, "
             f"{what.device}{workers}"
         )
-        first = "epoch" if recipe.graded_epochs == 1 else f"{recipe.graded_epochs} epochs"
-        grades = f"; grades in the first {first}, then spikes" if recipe.graded_epochs else ""
+        small, side = recipe.small_epochs, recipe.small_size
+        smaller = f"; images of {side} x {side} in the first {_epochs(small)}" if small else ""
+        graded = recipe.graded_epochs
+        grades = f"; grades in the first {_epochs(graded)}, then spikes" if graded else ""
         self._say(
             f"{what.samples:,} training samples of {recipe.dataset}, batch {recipe.batch_size}, "
-            f"{recipe.epochs} epochs of {what.steps_per_epoch} steps{grades}"
+            f"{recipe.epochs} epochs of {what.steps_per_epoch} steps{smaller}{grades}"
         )
         for note in what.notes:
             self._say(escape(note))

@@ -31,6 +31,10 @@ def check_dataset_fields(recipe: Recipe) -> None:
     if recipe.split is not None and recipe.dataset != "cifar10-dvs":
         raise QuadspikeError(f"split is for cifar10-dvs; leave it out for {recipe.dataset}")
     _check_frames(recipe)
+    if recipe.small_size is not None and recipe.dataset in RECORDINGS:
+        raise QuadspikeError(
+            f"small_size shrinks images, and {recipe.dataset} has recordings; leave it out"
+        )
     if recipe.autoaugment and recipe.dataset not in ("cifar10", "cifar100"):
         raise QuadspikeError(
             f"autoaugment is for cifar10 and cifar100; leave it out for {recipe.dataset}"

@@ -44,10 +44,10 @@ def check_values(recipe: Recipe) -> None:
         check_center("window", recipe.window)
     for field in ("timesteps", "epochs", "batch_size", "accumulate", "evaluate_every"):
         check_count(field, getattr(recipe, field))
-    for field in ("stem_width", "train_timesteps", "frame_size"):
+    for field in ("stem_width", "train_timesteps", "small_size", "frame_size"):
         if getattr(recipe, field) is not None:
             check_count(field, getattr(recipe, field))
-    for field in ("full_epochs", "graded_epochs", "cutout", "validation", "seed"):
+    for field in ("full_epochs", "small_epochs", "graded_epochs", "cutout", "validation", "seed"):
         value = getattr(recipe, field)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise QuadspikeError(f"{field} must be a whole number >= 0, got {value!r}")

@@ -50,8 +50,7 @@ def capture(work: Callable[[], object], pool: Pool = None) -> Callable[[], None]
 class CapturedStep:
     """A step captured on its first batch and replayed on every other of the same shape.
 
-    Where the trainee comes to show another number of time steps, or spikes after grades, it is
-    captured anew.
+    Where the trainee comes to train in another manner it is captured anew.
 
     Warming up and capturing leave no trace: weights, statistics, their averages, the optimizer's
     state and the totals are put back, so that a captured run follows the eager one. The learning
@@ -61,19 +60,16 @@ class CapturedStep:
     def __init__(self, step: Step, pool: Pool = None) -> None:
         self.step, self._pool = step, pool
         self._replay: Callable[[], None] | None = None
-        self._manner = self._now()
+        self._manner = step.trainee.manner
 
     def __call__(self, inputs: Tensor, labels: Tensor) -> None:
-        if self._manner != self._now():
-            self._replay, self._manner = None, self._now()
+        if self._manner != self.step.trainee.manner:
+            self._replay, self._manner = None, self.step.trainee.manner
         if self._replay is None:
             self._replay = self._captured(inputs, labels)
         self._inputs.copy_(inputs)
         self._labels.copy_(labels)
         self._replay()
-
-    def _now(self) -> tuple[int | None, bool]:
-        return self.step.trainee.steps, self.step.trainee.graded
 
     def _captured(self, inputs: Tensor, labels: Tensor) -> Callable[[], None]:
         self._inputs, self._labels = inputs.clone(), labels.clone()

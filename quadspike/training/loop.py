@@ -128,7 +128,7 @@ class Training:
     def _epoch(self, stop: Stop) -> int:
         """The rest of an epoch and its evaluation; an exit code where the run has to end."""
         self.network.train()
-        self.trainee.follow(self.recipe, self.progress.epoch)
+        self.trainee.manner = self.recipe.manner_in(self.progress.epoch)
         every = min(LOOK_EVERY[self.device.type], max(1, self.per_epoch // 2))
         try:
             batches = self.data.train.epoch(self.progress.epoch, self.progress.step)

@@ -50,12 +50,12 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.device) -> Need:
-    """Measured on two random samples, shown as many steps as in any epoch.
+    """Measured on two random samples, shown as many steps and pixels as in any epoch.
 
     The model's statistics are left as they were.
     """
     trainee = Trainee(model, recipe)
-    trainee.steps = recipe.steps_in(recipe.epochs - 1)
+    trainee.manner = recipe.manner_in(recipe.epochs - 1)
     norms = [module for module in trainee.modules() if isinstance(module, BatchNorm)]
     shared = [norm.sync for norm in norms]
     synchronize(trainee, False)  # other workers are elsewhere
@@ -86,7 +86,7 @@ def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.devic
 
 def out_of_memory(recipe: Recipe, share: int, needed: Need, total: int | None) -> str:
     """What was too large, and what would fit."""
-    steps = recipe.steps_in(recipe.epochs - 1) or recipe.timesteps
+    steps = recipe.manner_in(recipe.epochs - 1).steps or recipe.timesteps
     text = (
         f"out of memory with a batch of {share} on one device at T = {steps}: "
         f"a step needs about {needed.of(share // recipe.accumulate) / GIB:.1f} GiB"

@@ -20,6 +20,7 @@ from quadspike.models import Network, create_model, save_model
 from quadspike.neurons import NEURONS, Neuron
 from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.field_values import OWN
+from quadspike.training.manner import shrink
 from quadspike.training.recipe import Recipe
 from quadspike.training.samples import random_batch
 from quadspike.training.step import autocast
@@ -93,6 +94,27 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
             f"{recipe.timesteps}; the data have {geometry.classes} classes, so "
             f"{[recipe.timesteps, 2, geometry.classes]} is needed"
         )
+    if recipe.small_size is not None:
+        _check_small(model, recipe, geometry, inputs)
+
+
+def _check_small(model: Network, recipe: Recipe, geometry: Geometry, inputs: Tensor) -> None:
+    """Refuse to shrink images that are no larger, or for a network that takes one size alone."""
+    small = recipe.small_size
+    assert small is not None
+    if not (geometry.static and small < geometry.size):
+        raise QuadspikeError(
+            f"small_size={small} shrinks images, and those of {recipe.dataset} have a side of "
+            f"{geometry.size}; make it less"
+        )
+    try:
+        with evaluating(model), autocast(recipe, inputs.device):
+            model(shrink(inputs, small))
+    except (QuadspikeError, RuntimeError) as error:
+        raise QuadspikeError(
+            f"small_size={small}: the network does not take images of {small} x {small} beside "
+            f"{geometry.size} x {geometry.size}: {error}"
+        ) from None
 
 
 def load_weights(model: Network, source: Path) -> list[str]:

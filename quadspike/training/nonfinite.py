@@ -26,8 +26,9 @@ def _first_spoilt(step: Step, inputs: torch.Tensor, labels: torch.Tensor) -> str
     if not torch.isfinite(inputs).all():
         return "the input"
     for part, _, key in step.parts(inputs, labels):
-        with autocast(step.recipe, step.device), grading(step.network, step.trainee.graded):
-            logits, seen = step.network(part, "finite", key, step.trainee.steps)
+        manner = step.trainee.manner
+        with autocast(step.recipe, step.device), grading(step.network, manner.graded):
+            logits, seen = step.network(manner.show(part), "finite", key, manner.steps)
         for layer, values in seen.items():
             if not values["finite"].all():
                 return f"layer {layer!r}"

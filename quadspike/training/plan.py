@@ -13,6 +13,7 @@ import torch
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.models import Network
 from quadspike.training.distributed import Workers
+from quadspike.training.manner import Manner
 from quadspike.training.memory import GIB, need
 from quadspike.training.network import count_parameters, make_network, to_device
 from quadspike.training.recipe import Recipe
@@ -49,8 +50,8 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
     with algorithms(recipe.deterministic):
         needed = need(model, recipe, geometry, device)
         timed = partial(_sample_seconds, model, recipe, geometry, device, at_once)
-        epochs = Counter(recipe.steps_in(epoch) for epoch in range(recipe.epochs))
-        seconds = share * sum(count * timed(steps) for steps, count in epochs.items())
+        epochs = Counter(recipe.manner_in(epoch) for epoch in range(recipe.epochs))
+        seconds = share * sum(count * timed(manner) for manner, count in epochs.items())
     return Plan(
         count_parameters(model),
         per_epoch,
@@ -77,12 +78,12 @@ def _sample_seconds(
     geometry: Geometry,
     device: torch.device,
     most: int,
-    steps: int | None,
+    manner: Manner,
 ) -> float:
     """The time a sample takes in a step; on a CPU of as few samples as will tell."""
     count = most if device.type == "cuda" else min(2, most)
     while True:
-        seconds = step_seconds(model, recipe, geometry, device, count, steps)
+        seconds = step_seconds(model, recipe, geometry, device, count, manner)
         if seconds >= _ENOUGH or count == most:
             return seconds / count
         count = min(4 * count, most)
@@ -94,13 +95,13 @@ def step_seconds(
     geometry: Geometry,
     device: torch.device,
     count: int,
-    steps: int | None,
+    manner: Manner,
 ) -> float:
-    """The time of one step of a copy of the model on `count` random samples, shown `steps`."""
+    """The time of one step of a copy of the model on `count` random samples."""
     twin = copy.deepcopy(model)
     plain = recipe.but(accumulate=1)
     trainee = Trainee(twin, plain)
-    trainee.steps = steps
+    trainee.manner = manner
     step = Step(trainee, plain, make_optimizer(plain, trainee), Workers(), device, 1)
     batch = random_batch(recipe, geometry, count, device)
     times = []
@@ -120,7 +121,8 @@ def deterministic_cost(
     seconds = []
     for deterministic in (True, False):
         with algorithms(deterministic):
-            seconds.append(step_seconds(model, recipe, geometry, device, count, recipe.steps_in(0)))
+            manner = recipe.manner_in(0)
+            seconds.append(step_seconds(model, recipe, geometry, device, count, manner))
     return seconds[0] / seconds[1]
 
 

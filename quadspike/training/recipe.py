@@ -25,6 +25,7 @@ from quadspike.training.field_values import (
     Precision,
     check_values,
 )
+from quadspike.training.manner import Manner
 from quadspike.training.neuron_fields import check_constants, check_window_fields
 from quadspike.training.schedule_fields import check_schedule_fields
 
@@ -75,6 +76,8 @@ class Recipe:
         train_timesteps: Steps a static image is shown while training, where fewer do; the
             recipe's otherwise.
         full_epochs: Last epochs that show all steps again, after train_timesteps.
+        small_size: Side to which images are shrunk in the first small_epochs.
+        small_epochs: How many epochs these are.
         graded_epochs: First epochs in which a neuron emits u / (2 u_th), cut to [0, 1], instead of
             a spike.
         optimizer: sgd (with momentum) or adam (weight decay as L2).
@@ -138,6 +141,8 @@ class Recipe:
     accumulate: int = 1
     train_timesteps: int | None = None
     full_epochs: int = 0
+    small_size: int | None = None
+    small_epochs: int = 0
     graded_epochs: int = 0
     optimizer: OptimizerName = "sgd"
     lr: float = 0.1
@@ -203,14 +208,22 @@ class Recipe:
         """Time steps of a sample while training, before the full epochs if there are any."""
         return self.timesteps if self.train_timesteps is None else self.train_timesteps
 
-    def steps_in(self, epoch: int) -> int | None:
-        """Time steps of a static sample in this epoch, counted from 0; None for all.
+    def manner_in(self, epoch: int) -> Manner:
+        """How this epoch trains, counted from 0.
 
         >>> recipe = Recipe("mine", dataset="digits", model="cnn", timesteps=4, epochs=3)
-        >>> [recipe.but(train_timesteps=1, full_epochs=1).steps_in(epoch) for epoch in range(3)]
+        >>> recipe = recipe.but(train_timesteps=1, full_epochs=1, graded_epochs=2)
+        >>> [recipe.manner_in(epoch).steps for epoch in range(3)]
         [1, 1, None]
+        >>> [recipe.manner_in(epoch).graded for epoch in range(3)]
+        [True, True, False]
         """
-        return None if self.epochs - epoch <= self.full_epochs else self.train_timesteps
+        full = self.epochs - epoch <= self.full_epochs
+        return Manner(
+            steps=None if full else self.train_timesteps,
+            graded=epoch < self.graded_epochs,
+            size=self.small_size if epoch < self.small_epochs else None,
+        )
 
     def evaluates(self, epoch: int) -> bool:
         """Whether the network is judged after this epoch, counted from 1.

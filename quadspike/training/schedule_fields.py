@@ -26,6 +26,16 @@ def check_schedule_fields(recipe: Recipe) -> None:
         raise QuadspikeError(
             f"full_epochs={recipe.full_epochs} are more than all {recipe.epochs} epochs"
         )
+    if (recipe.small_size is None) != (recipe.small_epochs == 0):
+        raise QuadspikeError(
+            f"small_size={recipe.small_size} and small_epochs={recipe.small_epochs} go together: "
+            "the side of the first epochs' images, and how many epochs these are"
+        )
+    if recipe.small_epochs >= recipe.epochs:
+        raise QuadspikeError(
+            f"small_epochs={recipe.small_epochs} leave none of the {recipe.epochs} epochs for "
+            "images of full size; make it less"
+        )
     if recipe.graded_epochs >= recipe.epochs:
         raise QuadspikeError(
             f"graded_epochs={recipe.graded_epochs} leave none of the {recipe.epochs} epochs for "

@@ -20,6 +20,7 @@ from quadspike.models.registry import seeded
 from quadspike.norms import synchronize
 from quadspike.randomness import Key, purpose
 from quadspike.taps import Seen, Taps
+from quadspike.training.manner import Manner
 from quadspike.training.recipe import Recipe
 
 
@@ -49,8 +50,7 @@ class Trainee(nn.Module):
     """One module for the optimizer and for all workers; `network` is what remains of it.
 
     Called with a batch, gives its loss and the network's logits. `shared` says that other
-    workers hold the rest of the batch. A static input is shown all time steps, or `steps` of them;
-    with `graded`, neurons emit grades instead of spikes.
+    workers hold the rest of the batch. Whoever runs it says in which `manner`.
     """
 
     def __init__(self, network: Network, recipe: Recipe, shared: bool = False) -> None:
@@ -65,8 +65,7 @@ class Trainee(nn.Module):
             for soma in network.somas().values():
                 soma.neuron.check_grades()
         self.network, self._shared = network, shared
-        self.steps: int | None = None
-        self.graded = False
+        self.manner = Manner()
         self.heads = make_heads(network, recipe)
         self._loss = make_loss(recipe)
         kinds = (*LOSSES[recipe.loss].taps, *(("output",) if self.heads else ()))
@@ -76,11 +75,12 @@ class Trainee(nn.Module):
         self, inputs: Tensor, labels: Tensor, progress: Tensor, key: Key | None = None
     ) -> tuple[Tensor, Tensor]:
         seen: Seen = {}
-        with grading(self.network, self.graded):
+        inputs, steps = self.manner.show(inputs), self.manner.steps
+        with grading(self.network, self.manner.graded):
             if self._taps is None:
-                logits = self.network(inputs, key=key, timesteps=self.steps)
+                logits = self.network(inputs, key=key, timesteps=steps)
             else:
-                logits, seen = self.network(inputs, self._taps, key, self.steps)
+                logits, seen = self.network(inputs, self._taps, key, steps)
         levels = self._levels(seen)
 
         def loss(of: Tensor) -> Tensor:
@@ -91,10 +91,6 @@ class Trainee(nn.Module):
         outputs = [seen[place]["output"] for place in self.heads.places]
         lesson = Lesson(logits, labels, outputs, loss, self.network.predict, progress)
         return self.heads(lesson), logits
-
-    def follow(self, recipe: Recipe, epoch: int) -> None:
-        """Train as the recipe does in this epoch, counted from 0."""
-        self.steps, self.graded = recipe.steps_in(epoch), epoch < recipe.graded_epochs
 
     def _levels(self, seen: Seen) -> list[Level]:
         """Where each layer's membranes lie, over the batch of all workers."""

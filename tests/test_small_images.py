@@ -1,0 +1,98 @@
+"""First epochs on images that are shrunk."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+from torch import Tensor, nn
+
+from quadspike import QuadspikeError
+from quadspike.cli.display import Display
+from quadspike.data.geometry import Geometry
+from quadspike.training import Recipe, train
+from quadspike.training.distributed import Workers
+from quadspike.training.manner import shrink
+from quadspike.training.network import make_network
+from quadspike.training.observer import Observer
+from quadspike.training.plan import estimate
+
+
+def tiny(**changes: Any) -> Recipe:
+    sizes = {"small_size": 4, "small_epochs": 1}
+    return Recipe(
+        "tiny", "digits", "cnn", timesteps=1, epochs=2, batch_size=256, lr=0.05, **sizes
+    ).but(**changes)
+
+
+def test_a_pixel_is_the_mean_of_those_it_covers() -> None:
+    image = torch.arange(16.0).view(1, 1, 4, 4)
+    assert shrink(image, 2).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
+    assert shrink(image, 3)[0, 0, 0, 0] == image[0, 0, :2, :2].mean()
+
+
+def test_the_first_epochs_see_small_images_and_evaluations_whole_ones(tmp_path: Path) -> None:
+    epochs: list[int] = []
+
+    class Watch(Observer):
+        def epoch(self, line: dict[str, Any]) -> None:
+            epochs.append(line["epoch"])
+
+    recipe = tiny()
+    network = make_network(recipe, Geometry(1, 8, 10))
+    seen: dict[tuple[int, bool], set[int]] = {}
+
+    def look(module: nn.Module, args: tuple[Tensor, ...]) -> None:
+        seen.setdefault((len(epochs), module.training), set()).add(args[0].shape[-1])
+
+    network.register_forward_pre_hook(look)
+    console = Console(file=StringIO(), width=200)
+    watchers = [Watch(), Display(console)]
+    train(recipe, model=network, out=tmp_path / "run", device="cpu", observers=watchers)
+    assert seen[0, True] == {4}
+    assert seen[1, True] == {8}
+    del seen[0, False]  # before any work one look at either size
+    assert all(sizes == {8} for (_, training), sizes in seen.items() if not training)
+    assert "images of 4 x 4 in the first epoch" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"small_size": None}, "go together"),
+        ({"small_epochs": 0}, "go together"),
+        ({"small_epochs": 2}, "none of the 2 epochs for images of full size"),
+        ({"dataset": "digits-events"}, "has recordings"),
+    ],
+)
+def test_what_shrinks_nothing_is_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(QuadspikeError, match=words):
+        tiny(**fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"small_size": 8}, "have a side of 8; make it less"),
+        ({"model": "mlp"}, "does not take images of 4 x 4 beside 8 x 8"),
+        ({"aid": "imp"}, "does not take images of 4 x 4 beside 8 x 8"),
+    ],
+)
+def test_a_size_that_does_not_fit_is_refused_before_any_work(
+    tmp_path: Path, fields: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(QuadspikeError, match=words):
+        train(tiny(**fields), out=tmp_path / "run", device="cpu")
+
+
+def test_a_plan_counts_small_images_for_less() -> None:
+    recipe = Recipe("plan", "cifar10", "resnet8", timesteps=1, epochs=10)
+    whole, small = (
+        estimate(r, torch.device("cpu"), Workers()).seconds
+        for r in (recipe, recipe.but(small_size=8, small_epochs=9))
+    )
+    assert small < 0.6 * whole
