@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from quadspike import QuadspikeError, create_model
+from quadspike.data.digits import load_digits
+from quadspike.deploy import fold
 from quadspike.models import load_model
 from quadspike.records import Repository, evaluate_export, export, load_export, record_run
 from quadspike.records.runs import RECORD
@@ -74,7 +76,19 @@ def test_float16_where_it_is_finer_and_holds_every_weight():
     assert halved(model, tiny())[0] == "bfloat16"
 
 
-def test_the_score_is_repeated_and_becomes_the_headline(trained, weights, tmp_path, capsys):
+def says_always_three(model):
+    """In place of folding, to see which network is scored as the folded one."""
+    folded = fold(model)
+    torch.nn.init.zeros_(folded.classifier.weight)
+    torch.nn.init.zeros_(folded.classifier.bias)
+    with torch.no_grad():
+        folded.classifier.bias[3] = 1.0
+    return folded
+
+
+def test_the_score_is_repeated_and_becomes_the_headline(
+    trained, weights, tmp_path, capsys, monkeypatch
+):
     root = make_repository(tmp_path / "repository")
     add = ("records", "add", str(trained), "--records", str(root / "records"))
     assert run_cli(*add, "--export", str(weights)) == 2
@@ -85,6 +99,14 @@ def test_the_score_is_repeated_and_becomes_the_headline(trained, weights, tmp_pa
     kept = json.loads((weights / "evaluation.json").read_text())
     assert kept["accuracy"] == evaluate_export(weights, device="cpu").fresh.accuracy
     noted = json.loads((trained / "record.json").read_text())["summary"]["test_accuracy"]
+    assert kept["accuracy"] == noted
+    assert "folded_accuracy" not in kept
+    monkeypatch.setattr("quadspike.records.weights.fold", says_always_three)
+    assert run_cli("records", "evaluate", str(weights), "--device", "cpu", "--folded") == 0
+    threes = float((load_digits()[1].labels == 3).double().mean())
+    assert f", folded {threes:.2%}" in capsys.readouterr().out
+    kept = json.loads((weights / "evaluation.json").read_text())
+    assert kept["folded_accuracy"] == pytest.approx(threes)
     assert kept["accuracy"] == noted
 
     # A figure other than the run's own, to see whose the headline is.
@@ -105,6 +127,7 @@ def test_the_score_is_repeated_and_becomes_the_headline(trained, weights, tmp_pa
         ("index.json", ("of",), "0" * 64, "of another run"),
         ("index.json", ("sha256",), "0" * 64, "is of other weights"),
         ("evaluation.json", ("accuracy",), 0.5, "is no share of 359"),
+        ("evaluation.json", ("folded_accuracy",), 0.5, "is no share of 359"),
     ):
         copy = tmp_path / file
         shutil.copytree(weights, copy, dirs_exist_ok=True)

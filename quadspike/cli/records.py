@@ -242,6 +242,7 @@ def evaluate(
     device: str = "auto",
     backend: str = "auto",
     data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+    folded: bool = False,
 ) -> None:
     """Score exported weights on every test sample; the first score is kept beside them.
 
@@ -250,14 +251,18 @@ def evaluate(
         device: auto, cpu, cuda or cuda:N.
         backend: Who computes the somas: auto, reference, vectorised or triton.
         data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
+        folded: Also score the network as it is deployed, normalisations merged into weights.
     """
     from quadspike.records import evaluate_export
 
-    found = evaluate_export(folder, device=device, data_root=data_root, backend=backend)
-    kept = ", kept in evaluation.json"
-    before = kept if found.recorded is None else f" (the score kept is {found.recorded:.2%})"
+    found = evaluate_export(
+        folder, device=device, data_root=data_root, backend=backend, folded=folded
+    )
+    new = ", kept in evaluation.json"
+    before = new if found.kept is None else f" (the score kept is {found.kept:.2%})"
+    merged = f", folded {found.folded.accuracy:.2%}" if found.folded else ""
     Console().print(
-        f"test accuracy {found.fresh.accuracy:.2%}{before}, loss {found.fresh.loss:.4f}, "
+        f"test accuracy {found.fresh.accuracy:.2%}{before}{merged}, loss {found.fresh.loss:.4f}, "
         f"{found.fresh.count:,} samples, {folder}",
         highlight=False,
         soft_wrap=True,

@@ -128,11 +128,12 @@ def _check_weights(content: Mapping[str, Any]) -> None:
             raise QuadspikeError("the exported weights are of another run")
         if evaluation["sha256"] != exported["sha256"]:
             raise QuadspikeError("the score of the exported weights is of other weights")
-        right = evaluation["accuracy"] * evaluation["count"]
-        if not math.isclose(right, round(right), rel_tol=1e-9):
-            raise QuadspikeError(
-                f"an accuracy of {evaluation['accuracy']} is no share of {evaluation['count']}"
-            )
+        for name in ("accuracy", "folded_accuracy"):
+            right = evaluation.get(name, 0.0) * evaluation["count"]
+            if not math.isclose(right, round(right), rel_tol=1e-9):
+                raise QuadspikeError(
+                    f"an accuracy of {evaluation[name]} is no share of {evaluation['count']}"
+                )
     for text in stated:
         if not _SHA256.fullmatch(text):
             raise QuadspikeError(f"the weights' SHA-256 must be 64 hexadecimal digits, got {text}")

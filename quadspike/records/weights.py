@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,17 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from quadspike.atomic import write_atomic, write_text
+from quadspike.deploy import fold
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network, load_model
 from quadspike.models.files import configuration, rebuild
 from quadspike.training.distributed import Workers, choose_device
-from quadspike.training.evaluate import Evaluation
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import read_tensors, to_device
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import device_name, sha256
 from quadspike.training.reproducible import algorithms
-from quadspike.training.scoring import score
+from quadspike.training.scoring import Score, score
 from quadspike.training.sources import make_data
 
 FORMAT = 1
@@ -153,34 +154,51 @@ def load_export(folder: Path, **overrides: Any) -> Network:
     return rebuild({**index["config"], **overrides}, whole, folder)
 
 
+@dataclass(frozen=True)
+class ExportScore:
+    """A fresh score of exported weights, one of the folded network, and the accuracy kept."""
+
+    fresh: Score
+    folded: Score | None
+    kept: float | None
+
+
 def evaluate_export(
     folder: Path,
     *,
     device: str = "auto",
     data_root: str | Path | None = None,
     backend: str = "auto",
-) -> Evaluation:
-    """Score exported weights on every test sample; the first score is kept beside them."""
+    folded: bool = False,
+) -> ExportScore:
+    """Score exported weights on every test sample; the first score is kept beside them.
+
+    With `folded` also the network as it is deployed, every normalisation merged into weights.
+    """
     index = read_index(folder)
     recipe = Recipe.from_dict(index["recipe"])
     place = choose_device(device, Workers())
     model = to_device(load_export(folder, backend=backend), place)
+    plain = fold(model) if folded else None
     with algorithms(recipe.deterministic):
         data = make_data(recipe, data_root, place, Workers())
         fresh = score(model, data.test, recipe, place, Workers())
+        merged = score(plain, data.test, recipe, place, Workers()) if plain else None
     known = read_evaluation(folder, index)
-    if known is None:
-        content = {
-            "format": FORMAT,
-            "sha256": index["sha256"],
-            "accuracy": fresh.accuracy,
-            "loss": fresh.loss,
-            "count": fresh.count,
-            "device": device_name(place),
-            "torch": torch.__version__,
-        }
+    content = known or {
+        "format": FORMAT,
+        "sha256": index["sha256"],
+        "accuracy": fresh.accuracy,
+        "loss": fresh.loss,
+        "count": fresh.count,
+        "device": device_name(place),
+        "torch": torch.__version__,
+    }
+    if merged:
+        content = {"folded_accuracy": merged.accuracy, **content}
+    if content != known:
         write_text(folder / EVALUATION, json.dumps(content, indent=1) + "\n")
-    return Evaluation(fresh, None if known is None else known["accuracy"], folder)
+    return ExportScore(fresh, merged, None if known is None else known["accuracy"])
 
 
 def read_evaluation(folder: Path, index: dict[str, Any]) -> dict[str, Any] | None:
