@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from quadspike import QuadspikeError
 from quadspike.cli.display import Display
 from quadspike.data.geometry import Geometry
+from quadspike.data.split import Split
 from quadspike.training import Recipe, train
 from quadspike.training.distributed import Workers
 from quadspike.training.manner import shrink
 from quadspike.training.network import make_network
 from quadspike.training.observer import Observer
 from quadspike.training.plan import estimate
+from tests.conftest import run_cli
 
 
 def tiny(**changes: Any) -> Recipe:
@@ -44,19 +46,23 @@ def test_the_first_epochs_see_small_images_and_evaluations_whole_ones(tmp_path: 
 
     recipe = tiny()
     network = make_network(recipe, Geometry(1, 8, 10))
-    seen: dict[tuple[int, bool], set[int]] = {}
+    trained: dict[int, set[int]] = {}
+    evaluated: list[int] = []
 
     def look(module: nn.Module, args: tuple[Tensor, ...]) -> None:
-        seen.setdefault((len(epochs), module.training), set()).add(args[0].shape[-1])
+        side = args[0].shape[-1]
+        if module.training:
+            trained.setdefault(len(epochs), set()).add(side)
+        else:
+            evaluated.append(side)
 
     network.register_forward_pre_hook(look)
     console = Console(file=StringIO(), width=200)
     watchers = [Watch(), Display(console)]
     train(recipe, model=network, out=tmp_path / "run", device="cpu", observers=watchers)
-    assert seen[0, True] == {4}
-    assert seen[1, True] == {8}
-    del seen[0, False]  # before any work one look at either size
-    assert all(sizes == {8} for (_, training), sizes in seen.items() if not training)
+    assert trained == {0: {4}, 1: {8}}
+    assert evaluated[:2] == [8, 4]  # before any work one look at either size
+    assert set(evaluated[2:]) == {8}
     assert "images of 4 x 4 in the first epoch" in console.file.getvalue()
 
 
@@ -87,6 +93,27 @@ def test_a_size_that_does_not_fit_is_refused_before_any_work(
 ) -> None:
     with pytest.raises(QuadspikeError, match=words):
         train(tiny(**fields), out=tmp_path / "run", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "size", "words"),
+    [("digits-mlp", 4, "does not take images of 4 x 4"), ("digits-cnn", 20, "make it less")],
+)
+def test_a_plan_refuses_what_a_run_does(
+    recipe: str, size: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("--small-size", str(size), "--small-epochs", "1")
+    assert run_cli("train", recipe, *small, "--dry-run", "--device", "cpu") == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_recordings_of_ones_own_are_not_shrunk(tmp_path: Path) -> None:
+    clips = Split(
+        "clips", torch.zeros(8, 2, 1, 16, 16, dtype=torch.uint8), torch.arange(8) % 2, ("a", "b")
+    )
+    recipe = tiny(dataset="own", timesteps=2, batch_size=4)
+    with pytest.raises(QuadspikeError, match="not recordings"):
+        train(recipe, data=(clips, clips), out=tmp_path / "run", device="cpu")
 
 
 def test_a_plan_counts_small_images_for_less() -> None:

@@ -90,7 +90,7 @@ class Neuron(nn.Module):
 
     @staticmethod
     def grade(u: Any, p: Any) -> Any:
-        """`u / (2 u_th)` cut to [0, 1]: a spike as a ramp, of the window's width and slope."""
+        """`u / (2 u_th)` cut to [0, 1]: a spike as a ramp around the threshold."""
         part = u / (2 * p.u_th)
         inside = (part > 0).to(u.dtype) * (part < 1).to(u.dtype)
         return part * inside + (part >= 1).to(u.dtype)

@@ -99,8 +99,11 @@ def _order(record: RunRecord) -> tuple[str, str, int, str, str]:
 
 
 def _same(record: RunRecord) -> str:
-    """Equal for runs that differ in their seed alone; a default changed since is a difference."""
-    recipe = {k: v for k, v in record.recipe.as_dict().items() if k != "seed"}
+    """Equal for runs that trained alike but for their seed; a default changed since is a
+    difference.
+    """
+    apart = {"seed", *_NO_MATTER}
+    recipe = {k: v for k, v in record.recipe.as_dict().items() if k not in apart}
     return json.dumps([recipe, record.content["neuron"], record.summary["device"]], sort_keys=True)
 
 
@@ -178,7 +181,7 @@ def _remarks(records: Sequence[RunRecord]) -> list[str]:
         "Time from data on disk to the last evaluation, all evaluations and compilation "
         "included, imports not. Energy of one inference at 45 nm, from the spikes of up to 128 "
         "test images.",
-        "The paper's figures are of QIF, its times on one A100, its energies from rates it does "
-        "not print; in brackets where its training was another than the run's. Made from "
-        "`records/` by `quadspike records table`.",
+        "The paper's figures are of QIF, its times on one A100, in brackets where its training was "
+        "another than the run's. Its energies come from one mean rate, ours from every operation "
+        "that occurred. Made from `records/` by `quadspike records table`.",
     ]

@@ -23,6 +23,7 @@ from quadspike.training.field_values import OWN
 from quadspike.training.manner import shrink
 from quadspike.training.recipe import Recipe
 from quadspike.training.samples import random_batch
+from quadspike.training.sizes import check_smaller
 from quadspike.training.step import autocast
 
 
@@ -94,22 +95,22 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
             f"{recipe.timesteps}; the data have {geometry.classes} classes, so "
             f"{[recipe.timesteps, 2, geometry.classes]} is needed"
         )
-    if recipe.small_size is not None:
-        _check_small(model, recipe, geometry, inputs)
+    check_small(model, recipe, geometry, device)
 
 
-def _check_small(model: Network, recipe: Recipe, geometry: Geometry, inputs: Tensor) -> None:
-    """Refuse to shrink images that are no larger, or for a network that takes one size alone."""
+@torch.no_grad()
+def check_small(model: Network, recipe: Recipe, geometry: Geometry, device: torch.device) -> None:
+    """Refuse to shrink images that cannot be, or for a network that takes one size alone."""
     small = recipe.small_size
-    assert small is not None
-    if not (geometry.static and small < geometry.size):
-        raise QuadspikeError(
-            f"small_size={small} shrinks images, and those of {recipe.dataset} have a side of "
-            f"{geometry.size}; make it less"
-        )
+    if small is None:
+        return
+    if not geometry.static:
+        raise QuadspikeError(f"small_size={small} shrinks images, not recordings; leave it out")
+    check_smaller(small, geometry.size, recipe.dataset)
+    images, _ = random_batch(recipe, geometry, 2, device)
     try:
-        with evaluating(model), autocast(recipe, inputs.device):
-            model(shrink(inputs, small))
+        with evaluating(model), autocast(recipe, device):
+            model(shrink(images, small))
     except (QuadspikeError, RuntimeError) as error:
         raise QuadspikeError(
             f"small_size={small}: the network does not take images of {small} x {small} beside "

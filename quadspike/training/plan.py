@@ -15,7 +15,7 @@ from quadspike.models import Network
 from quadspike.training.distributed import Workers
 from quadspike.training.manner import Manner
 from quadspike.training.memory import GIB, need
-from quadspike.training.network import count_parameters, make_network, to_device
+from quadspike.training.network import check_small, count_parameters, make_network, to_device
 from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
@@ -44,6 +44,7 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
     """Time a step on random data and count what it keeps; needs none of the large data sets."""
     geometry, samples = _shape(recipe, device)
     model = to_device(make_network(recipe, geometry), device)
+    check_small(model, recipe, geometry, device)
     per_epoch = samples // recipe.batch_size
     share = workers.share_of(recipe.batch_size)
     at_once = share // recipe.accumulate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quadspike.data.geometry import GEOMETRIES
 from quadspike.errors import QuadspikeError
 from quadspike.training.recipe import Recipe
 
@@ -33,11 +34,22 @@ def check_batch(recipe: Recipe, samples: int) -> None:
         )
 
 
+def check_smaller(small: int, side: int, name: str) -> None:
+    """Refuse to shrink images to what they are, or more."""
+    if small >= side:
+        raise QuadspikeError(
+            f"small_size={small} shrinks images, and those of {name} have a side of {side}; make "
+            "it less"
+        )
+
+
 def check_sizes(recipe: Recipe) -> None:
-    """Refuse both before any data are there, as far as the data set's size is known.
+    """Refuse all of that before any data are there, as far as the data set is known.
 
     >>> check_sizes(Recipe("mine", "digits", "mlp", validation=1310, batch_size=128))
     """
     if samples := TRAINING_SAMPLES.get(recipe.dataset):
         check_held_out(recipe.validation, samples, recipe.dataset)
         check_batch(recipe, samples - recipe.validation)
+    if recipe.small_size is not None and recipe.dataset in GEOMETRIES:
+        check_smaller(recipe.small_size, GEOMETRIES[recipe.dataset].size, recipe.dataset)
