@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,8 @@ from quadspike.data.geometry import Geometry
 from quadspike.neurons import Ternary
 from quadspike.surrogates import Rectangle
 from quadspike.training import Recipe, train
-from quadspike.training.distributed import Workers
-from quadspike.training.graph import CapturedStep
 from quadspike.training.network import make_network, read_tensors
 from quadspike.training.observer import Observer
-from quadspike.training.schedule import make_optimizer
-from quadspike.training.sources import make_data
-from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee, grading
 
 CPU = torch.device("cpu")
@@ -101,37 +95,6 @@ def test_the_first_epochs_are_graded_and_every_evaluation_is_of_spikes(tmp_path:
         (2, True): {True},
     }
     assert all(seen == {True} for (_, training), seen in whole.items() if not training)
-
-
-def test_spikes_after_grades_are_captured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Like a graph, what was captured emits what it did when it was."""
-
-    def capture(work: Callable[[], None], pool: object) -> Callable[[], None]:
-        manner = trainee.manner
-
-        def replay() -> None:
-            now, trainee.manner = trainee.manner, manner
-            work()
-            trainee.manner = now
-
-        return replay
-
-    monkeypatch.setattr("quadspike.training.graph.warm_up", lambda work: None)
-    monkeypatch.setattr("quadspike.training.graph.capture", capture)
-    recipe = tiny()
-    data = make_data(recipe, None, CPU, Workers())
-    trainee = Trainee(make_network(recipe, data.geometry), recipe)
-    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
-    learn, spikes = CapturedStep(step), []
-    soma = next(iter(trainee.network.somas().values()))
-    soma.register_forward_hook(
-        lambda module, args, out: spikes.append(bool(((out == 0) | (out == 1)).all()))
-    )
-    batch = next(iter(data.train.epoch(0)))
-    for epoch in (1, 1, 2, 2):
-        trainee.manner = recipe.manner_in(epoch)
-        learn(*batch)
-    assert spikes == [False, False, True, True]
 
 
 def test_a_run_resumed_among_graded_epochs_has_the_same_bits(tmp_path: Path) -> None:

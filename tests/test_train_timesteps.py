@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from quadspike.records.groups import heading, shown
 from quadspike.training import Recipe, evaluate, train
 from quadspike.training.distributed import Workers
 from quadspike.training.examine import examine_layers
-from quadspike.training.graph import CapturedStep
 from quadspike.training.memory import GIB, Need, need, out_of_memory
 from quadspike.training.network import make_network, read_tensors
 from quadspike.training.nonfinite import explain_non_finite
@@ -80,34 +78,6 @@ def test_the_last_epochs_show_all_steps(tmp_path: Path) -> None:
     )
     train(recipe, model=network, out=tmp_path / "both", device="cpu", observers=[Watch()])
     assert shown == {0: {1}, 1: {3}}
-
-
-def test_another_number_of_steps_is_captured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Like a graph, what was captured shows as many steps as when it was."""
-
-    def capture(work: Callable[[], None], pool: object) -> Callable[[], None]:
-        manner = trainee.manner
-
-        def replay() -> None:
-            now, trainee.manner = trainee.manner, manner
-            work()
-            trainee.manner = now
-
-        return replay
-
-    monkeypatch.setattr("quadspike.training.graph.warm_up", lambda work: None)
-    monkeypatch.setattr("quadspike.training.graph.capture", capture)
-    recipe = tiny(full_epochs=1)
-    data = make_data(recipe, None, CPU, Workers())
-    trainee = Trainee(make_network(recipe, data.geometry), recipe)
-    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
-    learn, shown = CapturedStep(step), []
-    trainee.network.register_forward_hook(lambda module, args, out: shown.append(len(out)))
-    batch = next(iter(data.train.epoch(0)))
-    for epoch in (0, 0, 1, 1):
-        trainee.manner = recipe.manner_in(epoch)
-        learn(*batch)
-    assert shown == [1, 1, 3, 3]
 
 
 def test_full_epochs_resume_to_the_same_bits(tmp_path: Path) -> None:
