@@ -18,8 +18,8 @@ from quadspike.neurons import Ternary
 from quadspike.surrogates import Rectangle
 from quadspike.training import Recipe, train
 from quadspike.training.network import make_network, read_tensors
-from quadspike.training.observer import Observer
 from quadspike.training.trainee import Trainee, grading
+from tests.watching import Epochs, Interrupt
 
 CPU = torch.device("cpu")
 
@@ -70,23 +70,17 @@ def test_with_a_window_as_wide_as_the_ramp_the_gradient_is_the_true_one(neuron: 
 
 
 def test_the_first_epochs_are_graded_and_every_evaluation_is_of_spikes(tmp_path: Path) -> None:
-    epochs: list[int] = []
-
-    class Watch(Observer):
-        def epoch(self, line: dict[str, Any]) -> None:
-            epochs.append(line["epoch"])
-
-    recipe = tiny()
+    recipe, epochs = tiny(), Epochs()
     network = make_network(recipe, Geometry(1, 8, 10))
     whole: dict[tuple[int, bool], set[bool]] = {}
 
     def look(module: nn.Module, args: object, out: Tensor) -> None:
         spikes = bool(((out == 0) | (out == 1)).all())
-        whole.setdefault((len(epochs), module.training), set()).add(spikes)
+        whole.setdefault((epochs.over, module.training), set()).add(spikes)
 
     next(iter(network.somas().values())).register_forward_hook(look)
     console = Console(file=StringIO(), width=200)
-    watchers = [Watch(), Display(console)]
+    watchers = [epochs, Display(console)]
     train(recipe, model=network, out=tmp_path / "run", device="cpu", observers=watchers)
     assert "grades in the first 2 epochs, then spikes" in console.file.getvalue()
     assert {when: seen for when, seen in whole.items() if when[1]} == {
@@ -98,16 +92,11 @@ def test_the_first_epochs_are_graded_and_every_evaluation_is_of_spikes(tmp_path:
 
 
 def test_a_run_resumed_among_graded_epochs_has_the_same_bits(tmp_path: Path) -> None:
-    class Interrupt(Observer):
-        def saved(self, step: int) -> None:
-            if step >= 4:
-                raise KeyboardInterrupt
-
     train(tiny(), out=tmp_path / "whole", device="cpu")
     with pytest.raises(KeyboardInterrupt):
         train(
             tiny(), out=tmp_path / "cut", device="cpu", checkpoint_minutes=0,
-            observers=[Interrupt()],
+            observers=[Interrupt(4)],
         )  # fmt: skip
     train(tiny(), out=tmp_path / "cut", device="cpu", resume=True)
     found, wanted = (

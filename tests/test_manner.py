@@ -13,6 +13,7 @@ from quadspike.training import Recipe
 from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedStep
 from quadspike.training.network import make_network
+from quadspike.training.nonfinite import explain_non_finite
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.sources import make_data
 from quadspike.training.step import Step
@@ -72,3 +73,22 @@ def test_what_was_captured_stays_as_it_was_until_the_manner_changes(
         trainee.manner = recipe.manner_in(epoch)
         learn(*batch)
     assert shown == [first, first, last, last]
+
+
+def test_a_spoilt_step_is_looked_at_in_its_own_manner() -> None:
+    recipe = Recipe("tiny", "digits", "cnn", timesteps=3, epochs=2, batch_size=32).but(
+        train_timesteps=1, graded_epochs=1, small_size=4, small_epochs=1
+    )
+    data = make_data(recipe, None, CPU, Workers())
+    trainee = Trainee(make_network(recipe, data.geometry), recipe)
+    trainee.manner = recipe.manner_in(0)
+    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
+    seen: list[Any] = []
+    neuron = next(iter(trainee.network.somas().values())).neuron
+    trainee.network.register_forward_pre_hook(
+        lambda module, args: seen.append((args[3], args[0].shape[-1], neuron.graded))
+    )
+    with torch.no_grad():
+        trainee.network.classifier.weight.fill_(torch.inf)
+    assert "the logits" in explain_non_finite(step, data.train, len(data.train))
+    assert seen == [(1, 4, True)]

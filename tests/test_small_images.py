@@ -19,9 +19,9 @@ from quadspike.training import Recipe, train
 from quadspike.training.distributed import Workers
 from quadspike.training.manner import shrink
 from quadspike.training.network import make_network
-from quadspike.training.observer import Observer
 from quadspike.training.plan import estimate
 from tests.conftest import run_cli
+from tests.watching import Epochs
 
 
 def tiny(**changes: Any) -> Recipe:
@@ -38,13 +38,7 @@ def test_a_pixel_is_the_mean_of_those_it_covers() -> None:
 
 
 def test_the_first_epochs_see_small_images_and_evaluations_whole_ones(tmp_path: Path) -> None:
-    epochs: list[int] = []
-
-    class Watch(Observer):
-        def epoch(self, line: dict[str, Any]) -> None:
-            epochs.append(line["epoch"])
-
-    recipe = tiny()
+    recipe, epochs = tiny(), Epochs()
     network = make_network(recipe, Geometry(1, 8, 10))
     trained: dict[int, set[int]] = {}
     evaluated: list[int] = []
@@ -52,13 +46,13 @@ def test_the_first_epochs_see_small_images_and_evaluations_whole_ones(tmp_path: 
     def look(module: nn.Module, args: tuple[Tensor, ...]) -> None:
         side = args[0].shape[-1]
         if module.training:
-            trained.setdefault(len(epochs), set()).add(side)
+            trained.setdefault(epochs.over, set()).add(side)
         else:
             evaluated.append(side)
 
     network.register_forward_pre_hook(look)
     console = Console(file=StringIO(), width=200)
-    watchers = [Watch(), Display(console)]
+    watchers = [epochs, Display(console)]
     train(recipe, model=network, out=tmp_path / "run", device="cpu", observers=watchers)
     assert trained == {0: {4}, 1: {8}}
     assert evaluated[:2] == [8, 4]  # before any work one look at either size

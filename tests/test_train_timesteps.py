@@ -22,13 +22,9 @@ from quadspike.training.distributed import Workers
 from quadspike.training.examine import examine_layers
 from quadspike.training.memory import GIB, Need, need, out_of_memory
 from quadspike.training.network import make_network, read_tensors
-from quadspike.training.nonfinite import explain_non_finite
-from quadspike.training.observer import Observer
 from quadspike.training.plan import estimate
-from quadspike.training.schedule import make_optimizer
-from quadspike.training.sources import make_data
-from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
+from tests.watching import Epochs, Interrupt
 
 CPU = torch.device("cpu")
 
@@ -62,21 +58,15 @@ def test_the_weights_are_those_of_as_many_steps_and_evaluation_is_at_all(
 
 def test_the_last_epochs_show_all_steps(tmp_path: Path) -> None:
     """An epoch of one step, then one of three that goes on from its weights."""
-    seen: list[int] = []
-
-    class Watch(Observer):
-        def epoch(self, line: dict[str, Any]) -> None:
-            seen.append(line["step"])
-
-    recipe = tiny(neuron="lif", full_epochs=1)
+    recipe, epochs = tiny(neuron="lif", full_epochs=1), Epochs()
     network = make_network(recipe, Geometry(1, 8, 10))
     shown: dict[int, set[int]] = {}
     network.register_forward_hook(
         lambda module, args, out: (
-            shown.setdefault(len(seen), set()).add(out.shape[0]) if module.training else None
+            shown.setdefault(epochs.over, set()).add(out.shape[0]) if module.training else None
         )
     )
-    train(recipe, model=network, out=tmp_path / "both", device="cpu", observers=[Watch()])
+    train(recipe, model=network, out=tmp_path / "both", device="cpu", observers=[epochs])
     assert shown == {0: {1}, 1: {3}}
 
 
@@ -91,17 +81,6 @@ def test_full_epochs_resume_to_the_same_bits(tmp_path: Path) -> None:
         read_tensors(path / "last.safetensors") for path in (parts, tmp_path / "whole")
     )
     assert all(torch.equal(found[name], wanted[name]) for name in wanted)
-
-
-class Interrupt(Observer):
-    """Ends a run after so many steps, hard."""
-
-    def __init__(self, after: int) -> None:
-        self._after = after
-
-    def saved(self, step: int) -> None:
-        if step >= self._after:
-            raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
@@ -182,20 +161,6 @@ def test_the_plan_times_every_epoch_with_its_steps(monkeypatch: pytest.MonkeyPat
         estimate(tiny(epochs=10, full_epochs=full), CPU, Workers()).seconds for full in (0, 4)
     )
     assert mixed == pytest.approx(one * (6 + 4 * 3) / 10)
-
-
-def test_a_spoilt_step_is_made_again_with_its_steps() -> None:
-    recipe = tiny()
-    data = make_data(recipe, None, CPU, Workers())
-    trainee = Trainee(make_network(recipe, data.geometry), recipe)
-    trainee.manner = recipe.manner_in(0)
-    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
-    seen: list[Any] = []
-    trainee.network.register_forward_pre_hook(lambda module, args: seen.append(args[3]))
-    with torch.no_grad():
-        trainee.network.classifier.weight.fill_(torch.inf)
-    assert "the logits" in explain_non_finite(step, data.train, len(data.train))
-    assert seen == [1]
 
 
 def test_layers_are_looked_at_with_all_steps() -> None:
