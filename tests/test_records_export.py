@@ -112,6 +112,8 @@ def test_the_score_is_repeated_and_becomes_the_headline(
     # A figure other than the run's own, to see whose the headline is.
     kept["accuracy"] = (round(noted * 359) + 1) / 359
     (weights / "evaluation.json").write_text(json.dumps(kept))
+    assert evaluate_export(weights, device="cpu", folded=True).kept == kept["accuracy"]
+    assert json.loads((weights / "evaluation.json").read_text()) == kept  # the first stays
     assert run_cli(*add, "--export", str(weights)) == 0
     content = json.loads((root / "records/runs/half/record.json").read_text())
     assert content["summary"]["accuracy"] == kept["accuracy"]

@@ -20,6 +20,7 @@ from quadspike.training.distributed import Workers
 from quadspike.training.manner import shrink
 from quadspike.training.network import make_network
 from quadspike.training.plan import estimate
+from quadspike.training.sizes import check_sizes
 from tests.conftest import run_cli
 from tests.watching import Epochs
 
@@ -99,6 +100,11 @@ def test_a_plan_refuses_what_a_run_does(
     small = ("--small-size", str(size), "--small-epochs", "1")
     assert run_cli("train", recipe, *small, "--dry-run", "--device", "cpu") == 2
     assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_known_data_refuse_it_before_they_are_read() -> None:
+    with pytest.raises(QuadspikeError, match="those of cifar10 have a side of 32"):
+        check_sizes(tiny(dataset="cifar10", model="resnet8", small_size=32))
 
 
 def test_recordings_of_ones_own_are_not_shrunk(tmp_path: Path) -> None:
