@@ -1,0 +1,206 @@
+"""Synaptic operations that really occur, counted spike by spike."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from quadspike.analysis.energy.counts import synaptic_operations
+from quadspike.analysis.energy.report import energy
+from quadspike.models import Network, create_model
+from quadspike.neurons import Ternary, TrainedTernary
+from quadspike.soma import Soma
+from tests.conftest import calibrate
+from tests.energy_networks import row_of, small_net
+
+
+def brute_force_conv(layer: nn.Conv2d, x: torch.Tensor) -> float:
+    """Every output asks every tap of its kernel, and counts those inside the image."""
+    samples, channels, height, width = x.shape
+    (kh, kw), (sh, sw), (ph, pw), (dh, dw) = (
+        layer.kernel_size,
+        layer.stride,
+        layer.padding,
+        layer.dilation,
+    )
+    out_h = (height + 2 * ph - dh * (kh - 1) - 1) // sh + 1
+    out_w = (width + 2 * pw - dw * (kw - 1) - 1) // sw + 1
+    per_group_in, per_group_out = channels // layer.groups, layer.out_channels // layer.groups
+    total = 0.0
+    for n, o, i, j in itertools.product(
+        range(samples), range(layer.out_channels), range(out_h), range(out_w)
+    ):
+        first = o // per_group_out * per_group_in
+        for c, a, b in itertools.product(range(per_group_in), range(kh), range(kw)):
+            row, column = i * sh - ph + a * dh, j * sw - pw + b * dw
+            if 0 <= row < height and 0 <= column < width:
+                total += abs(float(x[n, first + c, row, column]))
+    return total
+
+
+def spikes(*shape: int, largest: int = 1) -> torch.Tensor:
+    return torch.randint(0, largest + 1, shape).float()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel_size": 3},
+        {"kernel_size": 3, "padding": 1},
+        {"kernel_size": 3, "padding": 1, "stride": 2},
+        {"kernel_size": 1},
+        {"kernel_size": 1, "stride": 2},
+        {"kernel_size": 3, "padding": 1, "groups": 2},
+        {"kernel_size": (3, 2), "padding": (2, 0), "stride": (1, 2), "dilation": (2, 1)},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("largest", [1, 3], ids=["spikes", "integers"])
+def test_exact_operations_of_convolutions(options, largest):
+    layer = nn.Conv2d(4, 6, **options)
+    x = spikes(2, 4, 5, 6, largest=largest)
+    assert synaptic_operations(layer, x) == brute_force_conv(layer, x)
+
+
+def test_negative_values_count_by_their_size():
+    layer = nn.Conv2d(1, 2, 3, padding=1)
+    x = torch.randint(-2, 3, (2, 1, 4, 4)).float()
+    assert synaptic_operations(layer, x) == brute_force_conv(layer, x)
+
+
+def test_exact_operations_of_sequences_and_vectors():
+    x = spikes(2, 3, 7)
+    wide = nn.Conv2d(3, 4, (1, 3), padding=(0, 1), stride=(1, 2))
+    narrow = nn.Conv1d(3, 4, 3, padding=1, stride=2)
+    assert synaptic_operations(narrow, x) == brute_force_conv(wide, x[:, :, None])
+    vector = spikes(5, 7, largest=2)
+    assert synaptic_operations(nn.Linear(7, 3), vector) == sum(
+        abs(float(value)) for value in vector.flatten() for _ in range(3)
+    )
+
+
+def test_same_padding_reaches_what_explicit_padding_reaches():
+    x = spikes(1, 2, 5, 5)
+    same, explicit = nn.Conv2d(2, 3, 3, padding="same"), nn.Conv2d(2, 3, 3, padding=1)
+    assert synaptic_operations(same, x) == synaptic_operations(explicit, x)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    kernel=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 2),
+    dilation=st.integers(1, 2),
+    groups=st.sampled_from([1, 2]),
+    size=st.tuples(st.integers(5, 7), st.integers(5, 7)),
+)
+def test_full_activity_never_exceeds_the_nominal_count(
+    kernel, stride, padding, dilation, groups, size
+):
+    layer = nn.Conv2d(2, 2, kernel, stride, padding, dilation, groups)
+    x = torch.ones(1, 2, *size)
+    with torch.no_grad():
+        nominal = layer.weight.numel() * layer(x)[0, 0].numel()
+    exact = synaptic_operations(layer, x)
+    assert exact == brute_force_conv(layer, x)
+    assert exact <= nominal
+    if padding == 0:
+        assert exact == nominal
+
+
+def test_measured_report_follows_the_spikes_of_the_run():
+    network, x = small_net(), torch.randn(2, 1, 8, 8)
+    calibrate(network, x)
+    report = energy(network, (1, 8, 8), timesteps=3, inputs=x)
+    with torch.no_grad():
+        _, seen = network(x, taps="spikes", timesteps=3)
+    first, second = (seen[name]["spikes"].flatten(0, 1) for name in ("soma", "deep_soma"))
+    deep, classifier, stem = (row_of(report, name) for name in ("deep", "classifier", "conv"))
+    assert report.source == "measured"
+    assert first.sum() > 0
+    assert deep.rate == pytest.approx(first.mean().item())
+    assert classifier.rate == pytest.approx(second.mean().item())
+    assert deep.exact_ops == brute_force_conv(network.deep, first) / 2
+    assert classifier.exact_ops == second.sum().item() * 10 / 2
+    assert stem.exact_ops == brute_force_conv(network.conv, torch.ones(1, 1, 8, 8))
+    assert deep.exact_energy_pj == pytest.approx(deep.exact_ops * 0.9)
+    # Without borders, the rate times the count is the exact number.
+    assert classifier.energy_pj == pytest.approx(classifier.exact_energy_pj)
+    assert report.exact is not None
+    assert report.exact.overhead_mj == pytest.approx(report.estimate.overhead_mj)
+    exact_pj = sum(row.exact_energy_pj for row in report.rows)
+    assert report.exact.qif_mj == pytest.approx(exact_pj * 1e-9)
+
+
+def test_stem_every_step_holds_for_exact_operations_too():
+    x = torch.randn(2, 1, 8, 8)
+    once = energy(small_net(), (1, 8, 8), timesteps=3, inputs=x)
+    each = energy(small_net(), (1, 8, 8), timesteps=3, inputs=x, stem_every_step=True)
+    assert row_of(each, "conv").exact_ops == 3 * row_of(once, "conv").exact_ops
+
+
+def test_measured_rates_can_be_stated_again_and_batches_add_up():
+    network, x = calibrate(small_net(), torch.randn(8, 1, 8, 8)), torch.randn(4, 1, 8, 8)
+    whole = energy(network, (1, 8, 8), inputs=x)
+    parts = energy(network, (1, 8, 8), inputs=(part for part in x.split((1, 3))))
+    again = energy(network, (1, 8, 8), rates=whole.rates)
+    assert parts.rates == pytest.approx(whole.rates)
+    assert parts.exact == pytest.approx(whole.exact)
+    assert again.estimate == pytest.approx(whole.estimate)
+
+
+def test_average_pooling_makes_graded_inputs():
+    network = Network(
+        OrderedDict(
+            conv=nn.Conv2d(1, 4, 3, padding=1),
+            soma=Soma(4),
+            pool=nn.AvgPool2d(2),
+            deep=nn.Conv2d(4, 6, 3, padding=1),
+        ),
+        timesteps=2,
+    )
+    x = torch.randn(2, 1, 8, 8)
+    calibrate(network, x)
+    report = energy(network, (1, 8, 8), inputs=x)
+    with torch.no_grad():
+        _, seen = network(x, taps="spikes")
+    pooled = network.pool(seen["soma"]["spikes"].flatten(0, 1))
+    deep = row_of(report, "deep")
+    assert deep.flags == ("graded",)
+    assert deep.rate == pytest.approx(pooled.mean().item())
+    assert deep.exact_ops == brute_force_conv(network.deep, (pooled != 0).float()) / 2
+    assert deep.exact_energy_pj == pytest.approx(deep.exact_ops * 4.6)
+
+
+@pytest.mark.parametrize("alpha", [0.7, torch.linspace(0.5, 1.5, 4)])
+@pytest.mark.parametrize("between", [nn.Identity, nn.Flatten])
+def test_weights_take_an_emitted_number_in(alpha, between):
+    reports = []
+    x = torch.randn(2, 1, 8, 8)
+    for neuron in (Ternary(), TrainedTernary(alpha=alpha)):
+        torch.manual_seed(1)
+        deep = nn.Conv2d(4, 6, 3) if between is nn.Identity else nn.Linear(4 * 64, 6)
+        parts = {"conv": nn.Conv2d(1, 4, 3, padding=1), "soma": Soma(4, neuron)}
+        network = Network(OrderedDict(**parts, between=between(), deep=deep), timesteps=2)
+        calibrate(network, x)
+        reports.append(row_of(energy(network, (1, 8, 8), inputs=x), "deep"))
+    assert reports[0] == reports[1]
+    assert reports[0].exact_ops > 0
+
+
+@pytest.mark.parametrize(
+    ("residual", "summed"), [("fire-then-sum", True), ("sum-then-fire", False)]
+)
+def test_sums_of_spikes_are_flagged_as_integers(residual, summed):
+    network = create_model("resnet8", residual=residual, timesteps=2)
+    x = torch.randn(2, 3, 32, 32)
+    calibrate(network, x)
+    report = energy(network, "cifar10", inputs=x)
+    assert ("integer" in row_of(report, "layer2.0.first.synapse").flags) is summed
+    assert "graded" in row_of(report, "classifier").flags
