@@ -36,6 +36,7 @@ from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
 from quadspike.training.trainee import Trainee
+from quadspike.training.workload import Workload
 
 LOOK_EVERY = {"cpu": 1, "cuda": 50}
 """Most steps between two looks at the device; each waits for it, and then it for the host."""
@@ -104,7 +105,8 @@ class Training:
 
         The time counts from `called` on, by the monotonic clock.
         """
-        self.clock = Clock(called, self.progress.seconds, save_every, self.total_step)
+        workload = Workload(self.recipe, self.data.geometry.size, self.per_epoch)
+        self.clock = Clock(called, self.progress.seconds, save_every, self.total_step, workload)
         beginning = Beginning(
             self.recipe,
             count_parameters(self.network),
@@ -162,7 +164,7 @@ class Training:
             loss / seen,
             correct / seen,
             self.clock.rate(self.total_step) * self.recipe.batch_size,
-            self.clock.left(self.total_step, self.recipe.epochs * self.per_epoch),
+            self.clock.left(self.total_step),
             peak_gib(self.device),
         )
         for watcher in self.observers:

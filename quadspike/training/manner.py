@@ -19,6 +19,11 @@ class Manner:
     size: int | None = None
     """The side images are shrunk to; None for their own."""
 
+    def work(self, steps: int, side: int) -> float:
+        """What a sample costs, as a share of all its steps at its own side."""
+        shown = steps if self.steps is None else self.steps
+        return shown / steps * (1.0 if self.size is None else (self.size / side) ** 2)
+
     def show(self, images: Tensor) -> Tensor:
         """Images `[B, C, H, W]` as large as this manner has them; recordings as they are."""
         return images if self.size is None else shrink(images, self.size)
