@@ -103,9 +103,9 @@ def test_only_numbers_and_windows_have_a_place(store):
     assert found == {"window": 0, "lr": 0.1, "residual": None, "detach_reset": None}
 
 
-def test_a_name_is_no_setting_and_a_repeated_seed_no_second(store):
+def test_a_name_and_how_often_it_is_judged_are_no_setting_and_a_repeated_seed_no_second(store):
     put(store, "study/a", 0.90, **SHORT)
-    put(store, "study/b", 0.92, name="mine", **SHORT)
+    put(store, "study/b", 0.92, name="mine", evaluate_every=5, **SHORT)
     assert differing(read_group(store, "study")) == []
     headings, row = rows(table(store, "study"))
     assert headings[0] == "held-out, %"

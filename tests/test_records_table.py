@@ -50,7 +50,7 @@ def test_seeds_of_a_recipe_are_one_row_beside_the_paper(tmp_path):
     assert full["energy an image"].replace("\u00a0", " ") == "0.410 mJ"
     assert tet["accuracy, %"] == "**96.71** (96.81*), 1 seed"
     assert tet["the paper, %"] == "96.70 ± 0.08"
-    assert short["recipe"] == "cifar10-resnet19, weight_decay 0.0005, validation 5000"
+    assert short["recipe"] == "cifar10-resnet19, weight decay = 0.0005, validation = 5000"
     assert short["accuracy, %"] == "**95.00** (95.10), 1 seed"
     assert short["the paper, %"] == "(96.44 ± 0.07)"
     assert short["its time"] == "(5 h)"

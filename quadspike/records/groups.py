@@ -15,7 +15,7 @@ from quadspike.training.constants import PREFIX, apart
 from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe
 
-_NOT_A_SETTING = ("name", "seed")
+NOT_A_SETTING = frozenset({"name", "seed", "evaluate_every"})
 """Fields of a recipe in which the runs of one setting may differ."""
 _HEADINGS = {"timesteps": "T", "train_timesteps": "T in training"}
 _SPEAK_FOR_THEMSELVES = ("neuron", "loss", "device")
@@ -52,12 +52,12 @@ def read_groups(store: Store, groups: Sequence[str]) -> list[RunRecord]:
 
 
 def setting(record: RunRecord) -> dict[str, Any]:
-    """What may differ between runs: the recipe without its name and seed, and the device.
+    """What may differ between runs: the recipe but for what is no setting, and the device.
 
     Constants of the neuron are there one by one, as `neuron.a`, where the recipe has them.
     """
     recipe = apart(record.recipe.as_dict()).items()
-    own = {field: value for field, value in recipe if field not in _NOT_A_SETTING}
+    own = {field: value for field, value in recipe if field not in NOT_A_SETTING}
     return {**own, "device": record.summary["device"]}
 
 
@@ -142,10 +142,15 @@ def shown(field: str, value: Any) -> str:
 def label(record: RunRecord, fields: Sequence[str]) -> str:
     """The setting of a run in words, by some of its fields: `LIF, window mean, T = 4`."""
     found = {field: value(record, field) for field in fields}
-    return ", ".join(_phrase(field, had) for field, had in found.items() if had != NOTHING)
+    return ", ".join(phrase(field, had) for field, had in found.items() if had != NOTHING)
 
 
-def _phrase(field: str, value: Any) -> str:
+def phrase(field: str, value: Any) -> str:
+    """A field and its value in words.
+
+    >>> phrase("detach_reset", False), phrase("window", "mean"), phrase("timesteps", 4)
+    ('no detach reset', 'window mean', 'T = 4')
+    """
     name = heading(field)
     if isinstance(value, bool):
         return name if value else f"no {name}"

@@ -15,7 +15,7 @@ from quadspike.errors import QuadspikeError
 from quadspike.methods.page import percent
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.records.group_table import group_table
-from quadspike.records.groups import read_group
+from quadspike.records.groups import NOT_A_SETTING, phrase, read_group
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import Store
 from quadspike.training.constants import PREFIX
@@ -45,10 +45,8 @@ PAPER_TIMES = {
 }
 """By network, data and steps, on one A100 unless it says more; rounded as the paper rounds."""
 NONE_YET = "No runs are on record yet."
-_SHOWN = {"name", "seed", "neuron", "loss", "dataset", "model", "timesteps", "epochs"}
-"""Fields that have a column of their own."""
-_NO_MATTER = {"evaluate_every"}
-"""Fields that change nothing of what is trained."""
+_SHOWN = NOT_A_SETTING | {"neuron", "loss", "dataset", "model", "timesteps", "epochs"}
+"""Fields that are no setting, or have a column of their own."""
 _PLACE = re.compile(r"(<!-- records(?: (\S+))? -->\n).*?(<!-- /records -->)", re.DOTALL)
 
 
@@ -102,8 +100,8 @@ def _same(record: RunRecord) -> str:
     """Equal for runs that trained alike but for their seed; a default changed since is a
     difference.
     """
-    apart = {"seed", *_NO_MATTER}
-    recipe = {k: v for k, v in record.recipe.as_dict().items() if k not in apart}
+    differ = NOT_A_SETTING - {"name"}
+    recipe = {k: v for k, v in record.recipe.as_dict().items() if k not in differ}
     return json.dumps([recipe, record.content["neuron"], record.summary["device"]], sort_keys=True)
 
 
@@ -129,11 +127,11 @@ def _name(recipe: Recipe) -> str:
     if recipe.name not in RECIPES:
         return recipe.name
     changed = create_recipe(recipe.name).differences(recipe).items()
-    return ", ".join([recipe.name, *(f"{k} {new}" for k, (_, new) in changed if _unsaid(k))])
+    return ", ".join([recipe.name, *(phrase(k, new) for k, (_, new) in changed if _unsaid(k))])
 
 
 def _unsaid(field: str) -> bool:
-    return field not in _SHOWN | _NO_MATTER and not field.startswith(PREFIX)
+    return field not in _SHOWN and not field.startswith(PREFIX)
 
 
 def _accuracy(runs: Sequence[RunRecord]) -> str:
