@@ -15,7 +15,6 @@ from quadspike import LIF, QIF, Network, QuadspikeError, Soma
 from quadspike.cli.display import Display
 from quadspike.data.geometry import Geometry
 from quadspike.neurons import Ternary
-from quadspike.surrogates import Rectangle
 from quadspike.training import Recipe, train
 from quadspike.training.network import make_network, read_tensors
 from quadspike.training.trainee import Trainee, grading
@@ -41,13 +40,13 @@ def test_a_grade_is_the_membrane_by_twice_the_threshold(backend: str) -> None:
     assert network(x).flatten().tolist() == [0, 0, 0, 1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("surrogate", ["window", "dspike", "local-zo", "learned-width"])
 @pytest.mark.parametrize("neuron", ["qif", "lif"])
-def test_with_a_window_as_wide_as_the_ramp_the_gradient_is_the_true_one(neuron: str) -> None:
-    """Against autograd through the equation, reset included."""
+def test_the_gradient_of_grades_is_the_true_one(neuron: str, surrogate: str) -> None:
+    """Against autograd through the equation, reset included; whatever stands in for spikes."""
     u_th = 0.7
-    ramp = Rectangle(half_width=u_th, height=0.5 / u_th)
     kind: Any = {"qif": QIF, "lif": LIF}[neuron]
-    ours = kind(u_th=u_th, surrogate=ramp).double()
+    ours = kind(u_th=u_th, surrogate=surrogate).double()
     ours.graded = True
     torch.manual_seed(0)
     x = torch.randn(4, 50, dtype=torch.float64, requires_grad=True)

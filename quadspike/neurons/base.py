@@ -15,7 +15,9 @@ from quadspike.errors import QuadspikeError
 from quadspike.neurons.density import Equation, MembraneDensity
 from quadspike.neurons.numbers import as_parameter, brief, detached, everywhere, plain
 from quadspike.state import State
-from quadspike.surrogates import Surrogate, create_surrogate
+from quadspike.surrogates import Ramp, Surrogate, create_surrogate
+
+_RAMP = Ramp()
 
 
 class Neuron(nn.Module):
@@ -99,6 +101,11 @@ class Neuron(nn.Module):
     def firing(self) -> Callable[[Any, Any], Any]:
         """What it emits by its membrane."""
         return self.grade if self.graded else self.fire
+
+    @property
+    def firing_slope(self) -> Surrogate:
+        """What a gradient passes: of spikes the surrogate, of grades their own slope."""
+        return _RAMP if self.graded else self.surrogate
 
     # -- running it --------------------------------------------------------------------
 

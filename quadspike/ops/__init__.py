@@ -77,12 +77,12 @@ def choose(
     asked = backend != "auto"
     if not asked:
         backend = "vectorised" if device.type == "cpu" else "triton"
-    parts = [part for part in (neuron, neuron.surrogate, norm) if part is not None]
+    parts = [part for part in (neuron, neuron.firing_slope, norm) if part is not None]
     reasons = [part.only_reference for part in parts if part.only_reference]
     obstacle = (
         reasons[0]
         if reasons
-        else _obstacle(backend, device.type, dtype, type(neuron), type(neuron.surrogate))
+        else _obstacle(backend, device.type, dtype, type(neuron), type(neuron.firing_slope))
     )
     if obstacle:
         if asked:
@@ -168,9 +168,9 @@ def soma(
 
 def _draws(x: Tensor, neuron: Any, batch: int, key: Key | None, label: str) -> Draws | None:
     """What the surrogate draws from, where it draws and gradients may be asked for."""
-    if not (neuron.surrogate.draws and torch.is_grad_enabled()):
+    if not (neuron.firing_slope.draws and torch.is_grad_enabled()):
         return None
-    return Draws.of(key or fresh_key(), label, neuron.surrogate.draws, x[:batch])
+    return Draws.of(key or fresh_key(), label, neuron.firing_slope.draws, x[:batch])
 
 
 def _without_channels(result: SomaResult) -> SomaResult:

@@ -86,7 +86,7 @@ def soma(
     seen = {"mean": made.mean} if taps and "mean" in taps.kinds else {}
     if not keep:
         return SomaResult(made.out, None, seen)
-    p, s = neuron.constants(), neuron.surrogate.constants(neuron)
+    p, s = neuron.constants(), neuron.firing_slope.constants(neuron)
     first = start + steps - keep
     spikes = [
         spike(neuron, u, at_step(p, t, u), at_step(s, t, u), draws.at(t) if draws else None)
@@ -122,7 +122,7 @@ def operate(
     """
     x = layout.settle(x)
     last = layout.has_channels_last(x)
-    p, s = neuron.constants(), neuron.surrogate.constants(neuron)
+    p, s = neuron.constants(), neuron.firing_slope.constants(neuron)
     fields, values = _firing(p) if passing else (p._fields, tuple(p))
     tensors, numbers, kinds = _sorted(values, s, start, steps)
     terms, scale, shift = _terms(norm, x, steps * batch // x.shape[0])
@@ -143,7 +143,7 @@ def operate(
         numbers=numbers,
         kinds=kinds,
         equation=equations.register(
-            type(neuron), type(neuron.surrogate), fields, s._fields, passing, neuron.graded
+            type(neuron), type(neuron.firing_slope), fields, s._fields, passing, neuron.graded
         ),
         mode=_mode(terms, scale),
         place=place,

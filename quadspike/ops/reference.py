@@ -77,7 +77,7 @@ def soma(
     inputs = x.view(-1, batch, *x.shape[1:])
     residuals = None if residual is None else residual.view(-1, batch, *x.shape[1:])
     start = state.step if state else 0
-    p, s = neuron.constants(), neuron.surrogate.constants(neuron)
+    p, s = neuron.constants(), neuron.firing_slope.constants(neuron)
     rest = torch.zeros_like(inputs[0], dtype=dtype)  # in the input's memory layout
     u, o = (rest, rest) if state is None else (state.u, state.o)
     outputs, membranes, spikes = [], [], []
@@ -115,9 +115,9 @@ def _normalised(u: Tensor, norm: Any) -> Tensor:
 
 
 def spike(neuron: Any, u: Tensor, p: Any, s: Any, draws: Draws | None) -> Tensor:
-    """The spikes of membranes `u`, with the surrogate's gradient."""
+    """The spikes of membranes `u`, and the gradient that passes them."""
     fired, v = neuron.firing(u, p), neuron.excess(u, p)
-    spikes: Tensor = Spike.apply(v, fired, neuron.surrogate, s, draws)
+    spikes: Tensor = Spike.apply(v, fired, neuron.firing_slope, s, draws)
     return spikes
 
 

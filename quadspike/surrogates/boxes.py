@@ -52,6 +52,16 @@ class Rectangle(Boxed):
         return Box(low, high, self.height)
 
 
+@dataclass(frozen=True)
+class Ramp(Boxed):
+    """`1 / (2 u_th)` where `|u - u_th| <= u_th`: no stand-in, the true slope of a grade."""
+
+    name: ClassVar[str] = "ramp"
+
+    def constants(self, neuron: Thresholded) -> Box:
+        return Box(-neuron.threshold, neuron.threshold, 0.5 / neuron.threshold)
+
+
 Center = Literal["threshold", "mean", "stationary"]
 Height = Literal["one", "unit-area"]
 
