@@ -14,7 +14,7 @@ from quadspike.comparison import Outcome, Watcher, compare
 from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
 from quadspike.training import queue
-from quadspike.training.observer import Moment
+from quadspike.training.observer import Beginning, Moment
 from quadspike.training.pace import Pace
 from quadspike.training.recipe import Recipe
 
@@ -242,8 +242,29 @@ def test_a_damaged_outcome_says_what_to_do(tmp_path):
 def test_the_pace_is_that_of_steps_within_an_epoch(monkeypatch):
     clock = iter([0.0, 1.0, 9.0, 10.0, 12.0])
     monkeypatch.setattr("quadspike.training.pace.time.perf_counter", lambda: next(clock))
-    pace = Pace()
+    pace = paced(Recipe("tiny", "digits", "cnn", timesteps=4, epochs=2))
     assert pace.step_ms is None
-    for epoch, step in ((1, 10), (1, 20), (2, 20), (2, 30), (2, 40)):
-        pace.moment(Moment(epoch, step, 0, 0.0, 0.0, 0.0, 0.0, None))
+    look(pace, (1, 10), (1, 20), (2, 20), (2, 30), (2, 40))
     assert pace.step_ms == pytest.approx(100.0)
+
+
+def test_the_pace_is_that_of_epochs_that_train_as_the_last(monkeypatch):
+    clock = iter([0.0, 1.0, 10.0, 13.0])
+    monkeypatch.setattr("quadspike.training.pace.time.perf_counter", lambda: next(clock))
+    late = {"train_timesteps": 1, "full_epochs": 1}
+    pace = paced(Recipe("tiny", "digits", "cnn", timesteps=4, epochs=2).but(**late))
+    look(pace, (1, 10), (1, 20))
+    assert pace.step_ms is None
+    look(pace, (2, 10), (2, 20))
+    assert pace.step_ms == pytest.approx(300.0)
+
+
+def paced(recipe):
+    pace = Pace()
+    pace.begin(Beginning(recipe, 0, "CPU", 1, 0, 0, 0))
+    return pace
+
+
+def look(pace, *moments):
+    for epoch, step in moments:
+        pace.moment(Moment(epoch, step, 0, 0.0, 0.0, 0.0, 0.0, None))
