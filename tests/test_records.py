@@ -310,7 +310,7 @@ def test_a_record_of_400_epochs_stays_small(tmp_path):
 FIELDS = tuple(tiny().as_dict())
 CASES = [
     *(create_recipe(name) for name in RECIPES),
-    *(create_recipe(name, seed=5, epochs=7, warmup_epochs=0.0) for name in RECIPES),
+    *(create_recipe(name, seed=5, epochs=407, warmup_epochs=0.0) for name in RECIPES),
     create_recipe("cifar10-resnet19", name="my run", loss="tet", sync_norm=False, clip=1.0),
     tiny(deterministic=True, neuron="lif", window=None),
 ]

@@ -8,6 +8,8 @@ from statistics import fmean, stdev
 
 import pytest
 
+from quadspike import QuadspikeError
+from quadspike.recipes import create_recipe
 from quadspike.records import Store, filled, verify
 from quadspike.records.tables import HEADINGS, NONE_YET, table
 from tests.conftest import run_cli
@@ -36,7 +38,7 @@ def test_seeds_of_a_recipe_are_one_row_beside_the_paper(tmp_path):
     put(store, "tet", 0.9671, loss="tet")
     put(store, "other-device", 0.90, device="NVIDIA A100", seed=9)
     put(store, "short", 0.95, epochs=140, weight_decay=5e-4, validation=5000, evaluate_every=5)
-    full, other, short, tet = rows(table(store))
+    tet, full, short, other = rows(table(store))
     assert other["accuracy, %"] == "**90.00** (90.10*), 1 seed"
     percents = [100 * a for a in accuracies]
     assert full["accuracy, %"] == (
@@ -55,6 +57,25 @@ def test_seeds_of_a_recipe_are_one_row_beside_the_paper(tmp_path):
     assert short["the paper, %"] == "(96.44 ± 0.07)"
     assert short["its time"] == "(5 h)"
     assert short["its energy"].replace("\u00a0", " ") == "(0.633 mJ)"
+
+
+def test_a_run_that_is_a_packaged_recipe_by_its_fields_has_that_one_s_name(tmp_path):
+    store, strong = Store(tmp_path), create_recipe("cifar10-resnet19-strong")
+    by_flags = strong.differences(create_recipe("cifar10-resnet19"))
+    by_flags = {field: ours for field, (ours, _) in by_flags.items() if field != "name"}
+    put(store, "flags", 0.9672, **by_flags, seed=1)
+    put(store, "name", 0.9670, recipe="cifar10-resnet19-strong")
+    put(store, "mine", 0.9668, **by_flags, name="mine")
+    together, own = rows(table(store))
+    assert together["recipe"] == "cifar10-resnet19-strong"
+    assert together["accuracy, %"].endswith("2 seeds")
+    assert own["recipe"] == "mine"
+
+
+def test_a_group_that_has_no_runs_is_answered_with_those_that_have(tmp_path):
+    put(Store(tmp_path), "window/mean", 0.9)
+    with pytest.raises(QuadspikeError, match=r"'widow' has no runs on record.* are: window"):
+        table(Store(tmp_path), "widow")
 
 
 def test_a_repeated_seed_is_no_second_seed(tmp_path):

@@ -39,12 +39,13 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
         return None
     name, rest = arguments[0], arguments[1:]
     usual = create_recipe(name)
+    draft = _Draft(**vars(usual))
 
-    def parse(recipe: Any = usual, options: Any = options, dry_run: bool = False) -> Any:
+    def parse(recipe: Any = draft, options: Any = options, dry_run: bool = False) -> Any:
         changed = {field: new for field, (_, new) in usual.differences(recipe).items()}
         return Asked(name, create_recipe(name, **changed), options, dry_run)
 
-    parse.__annotations__ |= {"recipe": Recipe, "options": type(options), "dry_run": bool}
+    parse.__annotations__ |= {"recipe": _Draft, "options": type(options), "dry_run": bool}
     parse.__doc__ = f"""{does}
 
     Args:
@@ -58,6 +59,14 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
             parse, prog=f"quadspike {command} {name}", args=rest, config=config
         )
     return found
+
+
+@dataclass(frozen=True)
+class _Draft(Recipe):
+    __doc__ = Recipe.__doc__
+
+    def __post_init__(self) -> None:
+        """Nothing yet: what a recipe makes of its neuron is checked once the neuron is known."""
 
 
 _NUMBERS_BY_NAME = ConstructorRegistry()

@@ -4,6 +4,7 @@ from quadspike.recipes.cifar import (
     cifar10_resnet8_short,
     cifar10_resnet19,
     cifar10_resnet19_short,
+    cifar10_resnet19_strong,
     cifar100_resnet19,
     cifar100_resnet19_short,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "cifar10_resnet8_short",
     "cifar10_resnet19",
     "cifar10_resnet19_short",
+    "cifar10_resnet19_strong",
     "cifar10dvs_resnet19",
     "cifar10dvs_vggsnn",
     "cifar100_resnet19",

@@ -37,7 +37,8 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str]
         base,
         *(word for f, v in changed.items() if not f.startswith(PREFIX) for word in _flag(f, v)),
     ]
-    if recipe.neuron_constants:
+    packaged_for = create_recipe(base, neuron=recipe.neuron, loss=recipe.loss)
+    if recipe.neuron_constants or packaged_for.neuron_constants:
         numbers = (f"{name}={number!r}" for name, number in recipe.neuron_constants.items())
         words += ["--neuron-constants", *numbers]
     if workers > 1:

@@ -15,7 +15,7 @@ from quadspike.errors import QuadspikeError
 from quadspike.methods.page import percent
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.records.group_table import group_table
-from quadspike.records.groups import NOT_A_SETTING, phrase, read_group
+from quadspike.records.groups import NOT_A_SETTING, phrase, read_group, read_groups
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import Store
 from quadspike.training.constants import PREFIX
@@ -52,16 +52,16 @@ _PLACE = re.compile(r"(<!-- records(?: (\S+))? -->\n).*?(<!-- /records -->)", re
 
 def table(store: Store, group: str = "") -> str:
     """Markdown: a row for the seeds of a recipe together; of a group, else of runs in none."""
-    records = read_group(store, group)
+    if group:
+        return group_table(read_groups(store, [group]))
+    records = read_group(store, "")
     if not records:
         return NONE_YET + "\n"
-    if group:
-        return group_table(records)
     rows: dict[str, list[RunRecord]] = {}
-    for record in sorted(records, key=_order):
+    for record in records:
         rows.setdefault(_same(record), []).append(record)
     align = ["---"] * 3 + ["---:"] * 8
-    lines = [HEADINGS, align, *map(_row, rows.values())]
+    lines = [HEADINGS, align, *map(_row, sorted(rows.values(), key=_order))]
     shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return "\n\n".join([shown, *_remarks(records)]) + "\n"
 
@@ -91,18 +91,20 @@ def fill_page(path: Path, store: Store) -> bool:
     return new != page
 
 
-def _order(record: RunRecord) -> tuple[str, str, int, str, str]:
-    recipe = record.recipe
-    return recipe.dataset, recipe.model, recipe.timesteps, recipe.name, record.name
+def _order(runs: Sequence[RunRecord]) -> tuple[str, str, int, float]:
+    """The most accurate first, of the same data, network and steps."""
+    recipe, accuracy = runs[0].recipe, fmean(run.summary["accuracy"] for run in runs)
+    return recipe.dataset, recipe.model, recipe.timesteps, -accuracy
 
 
 def _same(record: RunRecord) -> str:
     """Equal for runs that trained alike but for their seed; a default changed since is a
     difference.
     """
-    differ = NOT_A_SETTING - {"name"}
-    recipe = {k: v for k, v in record.recipe.as_dict().items() if k not in differ}
-    return json.dumps([recipe, record.content["neuron"], record.summary["device"]], sort_keys=True)
+    name = _name(record.recipe)
+    recipe = {k: v for k, v in record.recipe.as_dict().items() if k not in NOT_A_SETTING}
+    alike = [name, recipe, record.content["neuron"], record.summary["device"]]
+    return json.dumps(alike, sort_keys=True)
 
 
 def _row(runs: Sequence[RunRecord]) -> list[str]:
@@ -123,9 +125,12 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def _name(recipe: Recipe) -> str:
-    """By its name, with what is not as packaged."""
+    """One's own, or that of the packaged recipe it is, or its own with what is not as packaged."""
     if recipe.name not in RECIPES:
         return recipe.name
+    for name in RECIPES:
+        if create_recipe(name).differences(recipe).keys() <= NOT_A_SETTING:
+            return name
     changed = create_recipe(recipe.name).differences(recipe).items()
     return ", ".join([recipe.name, *(phrase(k, new) for k, (_, new) in changed if _unsaid(k))])
 

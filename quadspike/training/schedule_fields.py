@@ -24,7 +24,8 @@ def check_schedule_fields(recipe: Recipe) -> None:
         )
     if recipe.full_epochs > recipe.epochs:
         raise QuadspikeError(
-            f"full_epochs={recipe.full_epochs} are more than all {recipe.epochs} epochs"
+            f"full_epochs={recipe.full_epochs} are more than all {recipe.epochs} epochs; show all "
+            "steps in fewer"
         )
     if (recipe.small_size is None) != (recipe.small_epochs == 0):
         raise QuadspikeError(
