@@ -172,16 +172,23 @@ def test_the_command_of_a_run_is_read_back_as_its_recipe():
         assert asked.recipe == recipe
 
 
-def test_a_comparison_refuses_constants_where_the_neuron_has_none(tmp_path):
-    base = create_recipe("digits-cnn-short", **{"neuron.a": 0.3})
+def test_in_a_comparison_constants_hold_where_the_neuron_has_them(tmp_path):
+    base = create_recipe("digits-cnn-short", **{"neuron.a": 0.3, "neuron.u_th": 0.6})
     qif, lif = plan(base, choose_methods(("qif", "stbp-tdbn")), 1, tmp_path)
-    assert qif.recipe.neuron_constants == {"a": 0.3}
+    assert qif.recipe.neuron_constants == {"a": 0.3, "u_th": 0.6}
+    assert lif.recipe.neuron_constants == {"u_th": 0.6}
     check_folders([qif, lif])
-    with pytest.raises(QuadspikeError, match="constant of neuron 'lif' 'a'"):
-        lif.recipe  # noqa: B018
-    both = create_recipe("digits-cnn-short", **{"neuron.u_th": 0.6})
-    for job in plan(both, choose_methods(("qif", "stbp-tdbn")), 1, tmp_path):
-        assert create_neuron(job.recipe.neuron_config()).u_th == 0.6
+
+
+def test_another_neuron_leaves_behind_what_it_does_not_have():
+    strong = create_recipe("cifar10-resnet19-strong")
+    assert strong.neuron_constants == {"u2": -2}
+    assert strong.but(neuron="lif") == create_recipe("cifar10-resnet19-strong", neuron="lif")
+    assert strong.but(neuron="qif").neuron_constants == {"u2": -2}
+    with pytest.raises(QuadspikeError, match="constant of neuron 'lif' 'u2'"):
+        strong.but(neuron="lif", neuron_constants={"u2": -2})
+    with pytest.raises(QuadspikeError, match="neuron 'lf'; did you mean 'lif'"):
+        strong.but(neuron="lf")
 
 
 def test_a_sweep_over_constants_end_to_end(tmp_path, capsys, monkeypatch):

@@ -60,6 +60,16 @@ def checked(neuron: str, given: object) -> Constants:
     return Constants({name: float(given[name]) for name in allowed if name in given})
 
 
+def had_by(neuron: str, constants: Mapping[str, float]) -> dict[str, float]:
+    """Those that the neuron has.
+
+    >>> had_by("lif", {"u2": -2.0, "u_th": 0.6})
+    {'u_th': 0.6}
+    """
+    known = NEURONS[neuron].constant_names()
+    return {name: number for name, number in constants.items() if name in known}
+
+
 def apart(fields: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe's fields with each constant in place of all.
 

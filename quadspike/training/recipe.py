@@ -13,7 +13,7 @@ from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.registry import MODELS, check_gains
 from quadspike.neurons import NEURONS
 from quadspike.surrogates import Center, Height
-from quadspike.training.constants import Constants, apart, checked, together
+from quadspike.training.constants import Constants, apart, checked, had_by, together
 from quadspike.training.dataset_fields import RECORDINGS, check_dataset_fields
 from quadspike.training.field_values import (
     OWN,
@@ -258,8 +258,14 @@ class Recipe:
         return config
 
     def but(self, **changes: Any) -> Recipe:
-        """The same with other fields, checked anew; `neuron.a` is the neuron's constant a."""
-        return Recipe.from_dict(together({**self.as_dict(), **changes}))
+        """The same with other fields, checked anew; `neuron.a` is the neuron's constant a.
+
+        Constants that another neuron does not have stay behind.
+        """
+        fields = self.as_dict()
+        if changes.get("neuron") in NEURONS:
+            fields["neuron_constants"] = had_by(changes["neuron"], self.neuron_constants)
+        return Recipe.from_dict(together({**fields, **changes}))
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
