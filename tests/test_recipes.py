@@ -3,9 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import shlex
 from collections import ChainMap
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -16,14 +14,11 @@ from quadspike import QuadspikeError, composition, create_neuron
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.recipes.registry import OPEN
-from quadspike.records.command import train_command
 from quadspike.surrogates import Center, Window
 from quadspike.training import field_values as module
 from quadspike.training.network import make_network
 from quadspike.training.recipe import Recipe
-from tests.conftest import run_cli
 
-ROOT = Path(__file__).parent.parent
 PAPER = {name: entry for name, entry in RECIPES.items() if entry.figures}
 SHAPES = {**GEOMETRIES, "digits-events": Geometry(2, 16, 10, static=False)}
 
@@ -40,37 +35,6 @@ def test_every_recipe_names_itself_and_a_network_that_can_be_made(name, neuron):
     if recipe.model == "resnet34":
         return  # as resnet19, only larger
     make_network(recipe, SHAPES[recipe.dataset])
-
-
-def test_the_strong_recipe_is_the_one_on_record():
-    run = json.loads((ROOT / "records/runs/cifar10-qif-t2-memory/recipe.json").read_text())
-    assert create_recipe("cifar10-resnet19-strong").differences(
-        Recipe.from_dict(run["recipe"])
-    ).keys() == {"name"}
-
-
-@pytest.mark.parametrize(
-    ("flags", "expected"),
-    [
-        (("--neuron", "lif"), {"neuron": "lif"}),
-        (("--timesteps", "1"), {"timesteps": 1, "full_epochs": 0, "train_timesteps": None}),
-        (("--neuron-constants",), {"neuron_constants": {}}),
-        (("--neuron-constants", "u2=-1"), {"neuron_constants": {"u2": -1.0}}),
-    ],
-)
-def test_the_strong_recipe_follows_the_neuron_and_the_steps_it_is_given(
-    flags, expected, monkeypatch
-):
-    made = []
-    monkeypatch.setattr("quadspike.cli.train._train", lambda recipe, options: made.append(recipe))
-    assert run_cli("train", "cifar10-resnet19-strong", *flags) == 0
-    (recipe,) = made
-    assert recipe == create_recipe("cifar10-resnet19-strong", **expected)
-    assert recipe.neuron_constants == expected.get(
-        "neuron_constants", {} if recipe.neuron == "lif" else {"u2": -2}
-    )
-    assert run_cli(*shlex.split(train_command(recipe))[1:]) == 0
-    assert made[1:] == [recipe]
 
 
 # The paper's table of hyperparameters, column by column.

@@ -38,12 +38,11 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
         _explain(command, usage)
         return None
     name, rest = arguments[0], arguments[1:]
-    usual = create_recipe(name)
-    draft = _Draft(**vars(usual))
+    draft = _Draft(**vars(create_recipe(name)))
 
     def parse(recipe: Any = draft, options: Any = options, dry_run: bool = False) -> Any:
-        changed = {field: new for field, (_, new) in usual.differences(recipe).items()}
-        return Asked(name, create_recipe(name, **changed), options, dry_run)
+        given = {field: v for field, v in recipe.as_dict().items() if field in _named(rest)}
+        return Asked(name, create_recipe(name, **given), options, dry_run)
 
     parse.__annotations__ |= {"recipe": _Draft, "options": type(options), "dry_run": bool}
     parse.__doc__ = f"""{does}
@@ -59,6 +58,16 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
             parse, prog=f"quadspike {command} {name}", args=rest, config=config
         )
     return found
+
+
+def _named(arguments: list[str]) -> set[str]:
+    """The fields that options speak of, also where they only repeat the recipe's value.
+
+    >>> sorted(_named(["--epochs", "3", "--no-sync-norm", "--graded_epochs=2"]))
+    ['epochs', 'graded_epochs', 'sync_norm']
+    """
+    options = (word.partition("=")[0] for word in arguments if word.startswith("--"))
+    return {option[2:].replace("-", "_").removeprefix("no_") for option in options}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quadspike.training.constants import had_by
 from quadspike.training.field_values import LossName
 from quadspike.training.recipe import Recipe
 
@@ -42,7 +43,7 @@ def cifar10_resnet19_strong(
     several = {"train_timesteps": 1, "full_epochs": 280} if timesteps > 1 else {}
     return cifar10_resnet19(timesteps, neuron, loss).but(
         name="cifar10-resnet19-strong",
-        neuron_constants={"u2": -2} if neuron == "qif" else {},
+        neuron_constants=had_by(neuron, {"u2": -2}),
         surrogate="dspike",
         graded_epochs=120,
         weight_decay=2e-4,

@@ -8,6 +8,7 @@ from typing import Any
 
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
+from quadspike.recipes.registry import SETTING
 from quadspike.training.constants import PREFIX, apart
 from quadspike.training.field_values import OWN
 from quadspike.training.recipe import Recipe
@@ -28,7 +29,8 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str]
             "packaged networks and known data sets can be records"
         )
     base = packaged(recipe)
-    changed = {k: new for k, (_, new) in create_recipe(base).differences(recipe).items()}
+    setting = _differing(create_recipe(base), recipe, SETTING)
+    changed = setting | _differing(create_recipe(base, **setting), recipe)
     named = {field: value for field, value in recipe.as_dict().items() if field in spelled_out}
     changed |= {k: v for k, v in apart(named).items() if not isinstance(v, bool)}
     words = [
@@ -37,8 +39,7 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str]
         base,
         *(word for f, v in changed.items() if not f.startswith(PREFIX) for word in _flag(f, v)),
     ]
-    packaged_for = create_recipe(base, neuron=recipe.neuron, loss=recipe.loss)
-    if recipe.neuron_constants or packaged_for.neuron_constants:
+    if any(field.startswith(PREFIX) for field in changed):
         numbers = (f"{name}={number!r}" for name, number in recipe.neuron_constants.items())
         words += ["--neuron-constants", *numbers]
     if workers > 1:
@@ -53,6 +54,12 @@ def packaged(recipe: Recipe) -> str:
         return name != recipe.name, len(create_recipe(name).differences(recipe))
 
     return min(RECIPES, key=distance)
+
+
+def _differing(ours: Recipe, theirs: Recipe, among: Collection[str] = ()) -> dict[str, Any]:
+    """What `theirs` has otherwise, of all fields or of some."""
+    found = ours.differences(theirs).items()
+    return {field: new for field, (_, new) in found if not among or field in among}
 
 
 def _flag(field: str, value: Any) -> list[str]:
