@@ -16,11 +16,14 @@ from tests.conftest import run_cli
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_strong_recipe_is_the_one_on_record():
-    run = json.loads((ROOT / "records/runs/cifar10-qif-t2-memory/recipe.json").read_text())
-    assert create_recipe("cifar10-resnet19-strong").differences(
-        Recipe.from_dict(run["recipe"])
-    ).keys() == {"name"}
+@pytest.mark.parametrize(
+    ("name", "loss", "unlike"),
+    [("cifar10-qif-t2-memory", "ce", {"name"}), ("cifar10-qif-t2-tet", "tet", set())],
+)
+def test_the_strong_recipe_is_the_one_on_record(name, loss, unlike):
+    run = json.loads((ROOT / "records/runs" / name / "recipe.json").read_text())["recipe"]
+    recipe = create_recipe("cifar10-resnet19-strong", loss=loss)
+    assert recipe.differences(Recipe.from_dict(run)).keys() == unlike
 
 
 @pytest.mark.parametrize(
