@@ -78,9 +78,11 @@ def put(
 ) -> None:
     """A record as far as tables and figures read it; `curve` is the accuracy of each epoch.
 
-    Held-out images, if there are any, score a hundredth more than the test set.
+    Held-out images, if there are any, score a hundredth more than the test set. `content` is
+    what record.json has besides.
     """
-    device = changes.pop("device", "NVIDIA H200")
+    device, seconds = changes.pop("device", "NVIDIA H200"), changes.pop("seconds", 1320.0)
+    besides = changes.pop("content", {})
     setting = create_recipe(recipe, **changes)
     held = setting.validation > 0
     metrics = [
@@ -97,12 +99,12 @@ def put(
         "test_accuracy": curve[-1],
         "validation_accuracy": curve[-1] + 0.01 if held else None,
         "best_test_accuracy": curve[-1] + 0.001,
-        "seconds": 1320.0,
+        "seconds": seconds,
         "device": device,
         "firing_rate": 0.123,
         "energy_mj": 0.41,
     }
-    content = {"format": 1, "summary": summary, "neuron": None, "export": None}
+    content = {"format": 1, "summary": summary, "neuron": None, "export": None, **besides}
     files = {
         RECIPE: json.dumps({"format": 1, "recipe": setting.as_dict()}),
         METRICS: "".join(json.dumps(line) + "\n" for line in metrics),

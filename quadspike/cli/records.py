@@ -146,14 +146,17 @@ def table(
 
       quadspike records table window
 
+      quadspike records table fastest
+
       quadspike records table --write README.md
 
     Seeds of the same recipe are one row. A group's table has a column for every field in which
-    its runs differ. A page holds a table between the lines
+    its runs differ. fastest lists, by time, the runs that meet the rules of docs/speedrun.md. A
+    page holds a table between the lines
     <!-- records --> (or <!-- records GROUP -->) and <!-- /records -->.
 
     Args:
-        group: Only the runs of that group; those in none otherwise.
+        group: Only the runs of that group; those in none otherwise. Or fastest.
         write: Pages to put their tables into, instead of printing one.
         records: The folder of records.
     """

@@ -18,6 +18,8 @@ Files = dict[str, str]
 """Texts by the name of their file."""
 
 SUMS = "SHA256SUMS"
+FASTEST = "fastest"
+"""No group: that name stands for the list of the fast record."""
 LARGEST = 200 * 1024
 """Bytes of a record: a repository is cloned by everyone."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)?")
@@ -35,6 +37,11 @@ class Store:
             raise QuadspikeError(
                 f"a record cannot be called {name!r}; use small letters, digits, '.', '_' and "
                 "'-', with a group before a '/' if it is in one, such as window/mean-seed0"
+            )
+        if name.partition("/")[0] == FASTEST:
+            raise QuadspikeError(
+                f"a record cannot be called {name!r}: {FASTEST} is the list of the fast record; "
+                "choose another name"
             )
         return self.root / kind / name
 

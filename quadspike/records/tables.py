@@ -13,12 +13,13 @@ from quadspike.analysis.report.numbers import duration, millijoule
 from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 from quadspike.methods.page import percent
-from quadspike.recipes import RECIPES, create_recipe, paper_figure
+from quadspike.recipes import RECIPES, paper_figure
+from quadspike.records.fastest import fastest_table
 from quadspike.records.group_table import group_table
-from quadspike.records.groups import NOT_A_SETTING, phrase, read_group, read_groups
-from quadspike.records.runs import RunRecord
-from quadspike.records.store import Store
-from quadspike.training.constants import PREFIX
+from quadspike.records.groups import NOT_A_SETTING, read_group, read_groups
+from quadspike.records.naming import recipe_name
+from quadspike.records.runs import RunRecord, read_record
+from quadspike.records.store import FASTEST, Store
 from quadspike.training.recipe import Recipe
 
 HEADINGS = (
@@ -45,13 +46,17 @@ PAPER_TIMES = {
 }
 """By network, data and steps, on one A100 unless it says more; rounded as the paper rounds."""
 NONE_YET = "No runs are on record yet."
-_SHOWN = NOT_A_SETTING | {"neuron", "loss", "dataset", "model", "timesteps", "epochs"}
-"""Fields that are no setting, or have a column of their own."""
 _PLACE = re.compile(r"(<!-- records(?: (\S+))? -->\n).*?(<!-- /records -->)", re.DOTALL)
 
 
 def table(store: Store, group: str = "") -> str:
-    """Markdown: a row for the seeds of a recipe together; of a group, else of runs in none."""
+    """Markdown: a row for the seeds of a recipe together; of a group, else of runs in none.
+
+    `FASTEST` is not a group but the list of the fast record, from all runs.
+    """
+    if group == FASTEST:
+        names = store.names("runs")
+        return fastest_table([read_record(name, store.read("runs", name)) for name in names])
     if group:
         return group_table(read_groups(store, [group]))
     records = read_group(store, "")
@@ -101,7 +106,7 @@ def _same(record: RunRecord) -> str:
     """Equal for runs that trained alike but for their seed; a default changed since is a
     difference.
     """
-    name = _name(record.recipe)
+    name = recipe_name(record.recipe)
     recipe = {k: v for k, v in record.recipe.as_dict().items() if k not in NOT_A_SETTING}
     alike = [name, recipe, record.content["neuron"], record.summary["device"]]
     return json.dumps(alike, sort_keys=True)
@@ -112,7 +117,7 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
     energies = [r.summary["energy_mj"] for r in runs if r.summary.get("energy_mj") is not None]
     seconds = duration(fmean(run.summary["seconds"] for run in runs))
     return [
-        _name(recipe),
+        recipe_name(recipe),
         f"{recipe.neuron_words()}, {recipe.loss.upper()}",
         f"{recipe.model}, {recipe.dataset}",
         str(recipe.timesteps),
@@ -122,21 +127,6 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
         millijoule(fmean(energies)) if energies else "-",
         *_paper(recipe),
     ]
-
-
-def _name(recipe: Recipe) -> str:
-    """One's own, or that of the packaged recipe it is, or its own with what is not as packaged."""
-    if recipe.name not in RECIPES:
-        return recipe.name
-    for name in RECIPES:
-        if create_recipe(name).differences(recipe).keys() <= NOT_A_SETTING:
-            return name
-    changed = create_recipe(recipe.name).differences(recipe).items()
-    return ", ".join([recipe.name, *(phrase(k, new) for k, (_, new) in changed if _unsaid(k))])
-
-
-def _unsaid(field: str) -> bool:
-    return field not in _SHOWN and not field.startswith(PREFIX)
 
 
 def _accuracy(runs: Sequence[RunRecord]) -> str:

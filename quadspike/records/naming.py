@@ -1,0 +1,30 @@
+"""What the recipe of a run is called in a table."""
+
+from __future__ import annotations
+
+from quadspike.recipes import RECIPES, create_recipe
+from quadspike.records.groups import NOT_A_SETTING, phrase
+from quadspike.training.constants import PREFIX
+from quadspike.training.recipe import Recipe
+
+_SHOWN = NOT_A_SETTING | {"neuron", "loss", "dataset", "model", "timesteps", "epochs"}
+"""Fields that are no setting, or have a column of their own."""
+
+
+def recipe_name(recipe: Recipe) -> str:
+    """One's own, or that of the packaged recipe it is, or its own with what is not as packaged.
+
+    >>> recipe_name(create_recipe("cifar10-resnet19", weight_decay=2e-4))
+    'cifar10-resnet19, weight decay = 0.0002'
+    """
+    if recipe.name not in RECIPES:
+        return recipe.name
+    for name in RECIPES:
+        if create_recipe(name).differences(recipe).keys() <= NOT_A_SETTING:
+            return name
+    changed = create_recipe(recipe.name).differences(recipe).items()
+    return ", ".join([recipe.name, *(phrase(k, new) for k, (_, new) in changed if _unsaid(k))])
+
+
+def _unsaid(field: str) -> bool:
+    return field not in _SHOWN and not field.startswith(PREFIX)

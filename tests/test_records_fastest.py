@@ -1,0 +1,106 @@
+"""The list of the fast record: who is in it, by which rule somebody is not, in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from quadspike import QuadspikeError
+from quadspike.records import Store, table
+from quadspike.records.fastest import LISTS, why_not
+from quadspike.records.groups import read_group
+from quadspike.records.store import FASTEST
+from tests.conftest import run_cli
+from tests.record_cases import put
+
+
+def enter(store, name, folded, *, workers=1, count=10_000, besides=None, **changes):
+    """A record of a run whose folded weights have that score."""
+    scores = {"accuracy": folded + 0.01, "folded_accuracy": folded, "count": count}
+    content = {
+        "environment": {"workers": workers},
+        "export": {"dtype": "bfloat16", "evaluation": scores},
+        **(besides or {}),
+    }
+    put(store, name, folded + 0.01, content=content, **changes)
+
+
+def listed(store) -> dict[str, list[list[str]]]:
+    """The rows of each list."""
+    text = table(store, FASTEST).replace("\u00a0", " ")
+    parts = text.split("\n\n")
+    return {
+        residual: [
+            [cell.strip() for cell in line.strip("|").split(" | ")]
+            for line in parts[parts.index(words) + 1].rstrip().splitlines()[2:]
+        ]
+        for residual, words in LISTS.items()
+    }
+
+
+def only(store):
+    (record,) = read_group(store, "")
+    return record
+
+
+def test_the_fastest_come_first_and_each_kind_of_network_has_its_list(tmp_path):
+    store = Store(tmp_path)
+    enter(store, "slow", 0.9600, seconds=500.0)
+    enter(store, "speed/fast", 0.9601, seconds=300.25, lr=0.2, device="NVIDIA H100")
+    enter(store, "binary", 0.9655, seconds=900.0, residual="sum-then-fire", loss="tet")
+    found = listed(store)
+    assert [row[0] for row in found["fire-then-sum"]] == ["**5 min 00 s**", "**8 min 20 s**"]
+    assert found["fire-then-sum"][0][1:] == [
+        "96.01", "1", "cifar10-resnet19, lr = 0.2", "QIF, CE", "400", "NVIDIA H100", "speed/fast"
+    ]  # fmt: skip
+    (binary,) = found["sum-then-fire"]
+    assert binary[1] == "96.55"
+    assert binary[4] == "QIF, TET"
+
+
+def test_every_seed_on_record_counts_also_one_that_missed(tmp_path):
+    store = Store(tmp_path)
+    for seed, (folded, seconds) in enumerate([(0.9612, 400.0), (0.9595, 420.0), (0.9599, 440.0)]):
+        enter(store, f"run-{seed}", folded, seconds=seconds, seed=seed)
+    (row,) = listed(store)["fire-then-sum"]
+    assert row[:3] == ["**7 min 00 s**", "96.02 ± 0.09", "3"]
+    assert row[-1] == "run-0, run-1, run-2"
+    enter(store, "run-3", 0.9590, seconds=400.0, seed=3)
+    assert listed(store)["fire-then-sum"] == []
+
+
+def test_without_an_entry_the_list_says_so(tmp_path):
+    assert table(Store(tmp_path), FASTEST).count("None on record yet.") == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, ""),
+        ({"recipe": "cifar100-resnet19"}, "dataset is cifar100, not cifar10"),
+        ({"recipe": "cifar10-resnet8-short"}, "model is resnet8, not resnet19"),
+        ({"timesteps": 4}, "timesteps is 4, not 2"),
+        ({"stem_width": 128}, "stem_width is 128, not None"),
+        ({"neuron": "ternary"}, "its spikes have a sign"),
+        ({"workers": 2}, "it was trained on several GPUs"),
+        ({"besides": {"init_from": {}}}, "it started from trained weights"),
+        ({"count": 512}, "it was scored on 512 images"),
+        ({"besides": {"export": None}}, "its folded weights were not scored"),
+        (
+            {"besides": {"export": {"evaluation": {"accuracy": 0.97, "count": 10_000}}}},
+            "its folded weights were not scored",
+        ),
+    ],
+)
+def test_each_rule_keeps_its_runs_out(tmp_path, changes, reason):
+    store = Store(tmp_path)
+    enter(store, "run", 0.97, **changes)
+    assert why_not(only(store)) == reason
+    assert bool(listed(store)["fire-then-sum"]) == (not reason)
+
+
+def test_its_name_is_no_group(tmp_path, capsys):
+    for name in ("fastest", "fastest/mine"):
+        with pytest.raises(QuadspikeError, match="the list of the fast record"):
+            Store(tmp_path).folder("runs", name)
+    assert run_cli("records", "table", "fastest", "--records", str(tmp_path)) == 0
+    assert "None on record yet." in capsys.readouterr().out
