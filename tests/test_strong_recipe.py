@@ -32,11 +32,15 @@ def test_the_strong_recipe_is_the_one_on_record(name, loss, unlike):
         (("--neuron", "lif"), {"neuron": "lif"}),
         (("--timesteps", "1"), {"timesteps": 1, "full_epochs": 0, "train_timesteps": None}),
         (("--timesteps", "1", "--train-timesteps", "1"), {"timesteps": 1, "train_timesteps": 1}),
+        (("--epochs", "50"), {"epochs": 50, "graded_epochs": 15, "full_epochs": 35}),
+        (("--epochs", "2"), {"epochs": 2, "graded_epochs": 0, "full_epochs": 2}),
+        (("--epochs", "50", "--timesteps", "1"), {"epochs": 50, "timesteps": 1}),
+        (("--epochs", "50", "--graded-epochs", "20"), {"epochs": 50, "graded_epochs": 20}),
         (("--neuron-constants",), {"neuron_constants": {}}),
         (("--neuron-constants", "u2=-1"), {"neuron_constants": {"u2": -1.0}}),
     ],
 )
-def test_the_strong_recipe_follows_the_neuron_and_the_steps_it_is_given(
+def test_the_strong_recipe_follows_the_neuron_the_steps_and_the_epochs_it_is_given(
     flags, expected, monkeypatch
 ):
     made = []

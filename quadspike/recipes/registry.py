@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +13,6 @@ from quadspike.training.recipe import Recipe
 
 Figure = tuple[float, float | None]
 """Test accuracy in percent, mean and standard deviation; None where the paper ran once."""
-
-SETTING = ("timesteps", "neuron", "loss")
-"""What every recipe's function takes."""
 
 OPEN = frozenset(
     {
@@ -108,8 +106,17 @@ def create_recipe(name: str, /, **overrides: Any) -> Recipe:
     ('tet', 0.05, 100)
     """
     make = RECIPES[check_name("recipe", name, RECIPES)].make
-    setting = {field: overrides.pop(field) for field in SETTING if field in overrides}
+    setting = {field: overrides.pop(field) for field in setting_of(name) if field in overrides}
     return make(**setting).but(**overrides)
+
+
+def setting_of(name: str) -> tuple[str, ...]:
+    """The fields from which others of the recipe follow: what its function takes.
+
+    >>> setting_of("cifar10-resnet19"), setting_of("cifar10-resnet19-strong")[3:]
+    (('timesteps', 'neuron', 'loss'), ('epochs',))
+    """
+    return tuple(inspect.signature(RECIPES[name].make).parameters)
 
 
 def paper_figure(recipe: Recipe) -> Figure | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
-from quadspike.recipes.registry import SETTING
+from quadspike.recipes.registry import setting_of
 from quadspike.training.constants import PREFIX, apart
 from quadspike.training.field_values import OWN
 from quadspike.training.recipe import Recipe
@@ -29,7 +29,7 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str]
             "packaged networks and known data sets can be records"
         )
     base = packaged(recipe)
-    setting = _differing(create_recipe(base), recipe, SETTING)
+    setting = _differing(create_recipe(base), recipe, setting_of(base))
     changed = setting | _differing(create_recipe(base, **setting), recipe)
     named = {field: value for field, value in recipe.as_dict().items() if field in spelled_out}
     changed |= {k: v for k, v in apart(named).items() if not isinstance(v, bool)}
