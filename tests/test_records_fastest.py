@@ -82,7 +82,7 @@ def test_without_an_entry_the_list_says_so(tmp_path):
         ({"stem_width": 128}, "stem_width is 128, not None"),
         ({"neuron": "ternary"}, "its spikes have a sign"),
         ({"workers": 2}, "it was trained on several GPUs"),
-        ({"besides": {"init_from": {}}}, "it started from trained weights"),
+        ({"besides": {"init_from": {"sha256": 8 * "abc"}}}, "it started from weights abcabcab"),
         ({"count": 512}, "it was scored on 512 images"),
         ({"besides": {"export": None}}, "its folded weights were not scored"),
         (

@@ -132,3 +132,14 @@ def test_a_run_that_was_trained_has_all_of_it(tmp_path):
     assert NOTHING not in row  # firing rate and energy
     (series,) = curves(read_groups(Store(records), ["study"])).series
     assert series.mean()[-1] == (2, 100 * held)
+
+
+def test_weights_it_started_from_are_a_setting(store):
+    first = {"init_from": {"sha256": "0123456789abcdef" * 4}}
+    for group in ("", "study/"):
+        put(store, f"{group}new", 0.90, recipe="digits-mlp")
+        put(store, f"{group}tuned", 0.94, recipe="digits-mlp", seed=1, content=first)
+    headings, fresh, tuned = rows(table(store, "study"))
+    assert (headings[0], fresh[0], tuned[0]) == ("init from", "new weights", "weights 01234567")
+    names = [row[0] for row in rows(table(store))[1:]]
+    assert names == ["digits-mlp, init from weights 01234567", "digits-mlp"]

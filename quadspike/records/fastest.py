@@ -51,8 +51,8 @@ def why_not(record: RunRecord) -> str:
         return "its spikes have a sign"
     if record.content["environment"]["workers"] > 1:
         return "it was trained on several GPUs"
-    if "init_from" in record.content:
-        return "it started from trained weights"
+    if record.first_weights:
+        return f"it started from {record.first_weights}"
     if exported is None or "folded_accuracy" not in exported["evaluation"]:
         return "its folded weights were not scored"
     if exported["evaluation"]["count"] != TEST_IMAGES:

@@ -19,7 +19,13 @@ NOT_A_SETTING = frozenset({"name", "seed", "evaluate_every"})
 """Fields of a recipe in which the runs of one setting may differ."""
 _HEADINGS = {"timesteps": "T", "train_timesteps": "T in training"}
 _SPEAK_FOR_THEMSELVES = ("neuron", "loss", "device")
-_NONES = {"aid": "none", "clip": "none", "split": "none", "train_timesteps": "all"}
+_NONES = {
+    "aid": "none",
+    "clip": "none",
+    "init_from": "new weights",
+    "split": "none",
+    "train_timesteps": "all",
+}
 """What None is called; the other Nones leave it to the neuron or the network."""
 
 
@@ -52,13 +58,14 @@ def read_groups(store: Store, groups: Sequence[str]) -> list[RunRecord]:
 
 
 def setting(record: RunRecord) -> dict[str, Any]:
-    """What may differ between runs: the recipe but for what is no setting, and the device.
+    """What may differ between runs: the recipe but for what is no setting, the weights it
+    started from, and the device.
 
     Constants of the neuron are there one by one, as `neuron.a`, where the recipe has them.
     """
     recipe = apart(record.recipe.as_dict()).items()
     own = {field: value for field, value in recipe if field not in NOT_A_SETTING}
-    return {**own, "device": record.summary["device"]}
+    return {**own, "init_from": record.first_weights, "device": record.summary["device"]}
 
 
 def differing(records: Sequence[RunRecord]) -> list[str]:

@@ -1,14 +1,21 @@
-"""What the recipe of a run is called in a table."""
+"""What a run is called in a table, after its recipe."""
 
 from __future__ import annotations
 
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.records.groups import NOT_A_SETTING, phrase
+from quadspike.records.runs import RunRecord
 from quadspike.training.constants import PREFIX
 from quadspike.training.recipe import Recipe
 
 _SHOWN = NOT_A_SETTING | {"neuron", "loss", "dataset", "model", "timesteps", "epochs"}
 """Fields that are no setting, or have a column of their own."""
+
+
+def run_name(record: RunRecord) -> str:
+    """Its recipe's, with the weights it started from where they were not new."""
+    name, first = recipe_name(record.recipe), record.first_weights
+    return f"{name}, {phrase('init_from', first)}" if first else name
 
 
 def recipe_name(recipe: Recipe) -> str:

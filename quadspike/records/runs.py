@@ -38,6 +38,12 @@ class RunRecord:
         found: dict[str, Any] = self.content["summary"]
         return found
 
+    @property
+    def first_weights(self) -> str | None:
+        """The weights it started from, by their SHA-256; None for new ones."""
+        first = self.content.get("init_from")
+        return f"weights {first['sha256'][:8]}" if first else None
+
 
 def read_record(name: str, files: Files) -> RunRecord:
     """A record from its files; what `record_run` gave."""

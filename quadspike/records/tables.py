@@ -16,8 +16,8 @@ from quadspike.methods.page import percent
 from quadspike.recipes import RECIPES, paper_figure
 from quadspike.records.fastest import fastest_table
 from quadspike.records.group_table import group_table
-from quadspike.records.groups import NOT_A_SETTING, read_group, read_groups
-from quadspike.records.naming import recipe_name
+from quadspike.records.groups import read_group, read_groups, setting
+from quadspike.records.naming import run_name
 from quadspike.records.runs import RunRecord, read_record
 from quadspike.records.store import FASTEST, Store
 from quadspike.training.recipe import Recipe
@@ -106,9 +106,7 @@ def _same(record: RunRecord) -> str:
     """Equal for runs that trained alike but for their seed; a default changed since is a
     difference.
     """
-    name = recipe_name(record.recipe)
-    recipe = {k: v for k, v in record.recipe.as_dict().items() if k not in NOT_A_SETTING}
-    alike = [name, recipe, record.content["neuron"], record.summary["device"]]
+    alike = [run_name(record), setting(record), record.content["neuron"]]
     return json.dumps(alike, sort_keys=True)
 
 
@@ -117,7 +115,7 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
     energies = [r.summary["energy_mj"] for r in runs if r.summary.get("energy_mj") is not None]
     seconds = duration(fmean(run.summary["seconds"] for run in runs))
     return [
-        recipe_name(recipe),
+        run_name(runs[0]),
         f"{recipe.neuron_words()}, {recipe.loss.upper()}",
         f"{recipe.model}, {recipe.dataset}",
         str(recipe.timesteps),
