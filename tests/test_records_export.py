@@ -17,6 +17,7 @@ from quadspike.records.runs import RECORD
 from quadspike.records.store import Store
 from quadspike.records.tables import table
 from quadspike.records.weights import MIB, halved
+from quadspike.training.scoring import Score
 from tests.conftest import run_cli
 from tests.record_cases import change, make_repository, make_run, tiny
 
@@ -74,6 +75,27 @@ def test_float16_where_it_is_finer_and_holds_every_weight():
     with torch.no_grad():
         model.classifier.weight[0, 0] = 1e5
     assert halved(model, tiny())[0] == "bfloat16"
+
+
+def test_what_is_deployed_has_folded_weights_in_half_and_sums_in_full(weights, monkeypatch):
+    scored = []
+
+    def score(model, source, recipe, *rest):
+        scored.append((model, recipe.precision))
+        return Score(0.5, 0.5, 2)
+
+    monkeypatch.setattr("quadspike.records.weights.score", score)
+    evaluate_export(weights, device="cpu", folded=True)
+    (whole, first), (plain, second) = scored
+    assert (first, second) == ("bf16", "fp32")
+    folded = fold(whole).state_dict()
+    assert any(name.endswith("norm.weight") for name in whole.state_dict())
+    assert not any("norm" in name for name in folded)
+    for name, tensor in plain.state_dict().items():
+        half = name.endswith("weight")
+        assert torch.equal(tensor, folded[name].half().float() if half else folded[name]), name
+    kept = json.loads((weights / "evaluation.json").read_text())
+    assert kept["folded_weights"] == "float16"
 
 
 def says_always_three(model):

@@ -12,6 +12,8 @@ from quadspike.records.store import FASTEST
 from tests.conftest import run_cli
 from tests.record_cases import put
 
+BEFOREHAND = "its kernels, or some of them, were compiled beforehand"
+
 
 def enter(store, name, folded, *, workers=1, count=10_000, besides=None, **changes):
     """A record of a run whose folded weights have that score."""
@@ -68,6 +70,14 @@ def test_every_seed_on_record_counts_also_one_that_missed(tmp_path):
     assert listed(store)["fire-then-sum"] == []
 
 
+def test_a_seed_that_was_not_scored_keeps_its_setting_out(tmp_path):
+    store = Store(tmp_path)
+    enter(store, "scored", 0.97)
+    enter(store, "other", 0.961, lr=0.2)
+    enter(store, "unscored", 0.97, seed=1, besides={"export": None})
+    assert [row[-1] for row in listed(store)["fire-then-sum"]] == ["other"]
+
+
 def test_without_an_entry_the_list_says_so(tmp_path):
     assert table(Store(tmp_path), FASTEST).count("None on record yet.") == 2
 
@@ -83,6 +93,9 @@ def test_without_an_entry_the_list_says_so(tmp_path):
         ({"neuron": "ternary"}, "its spikes have a sign"),
         ({"workers": 2}, "it was trained on several GPUs"),
         ({"besides": {"init_from": {"sha256": 8 * "abc"}}}, "it started from weights abcabcab"),
+        ({"besides": {"kernels": {"compiled": 40, "cached": 0}}}, ""),
+        ({"besides": {"kernels": {"compiled": 40, "cached": 1}}}, BEFOREHAND),
+        ({"besides": {"kernels": {"compiled": 0, "cached": 0}}}, BEFOREHAND),
         ({"count": 512}, "it was scored on 512 images"),
         ({"besides": {"export": None}}, "its folded weights were not scored"),
         (

@@ -108,6 +108,7 @@ def _content(
             },
         },
         "environment": environment,
+        "kernels": found.get("kernels"),
         "parameters": found["parameters"],
         "neuron": found["neuron"],
         "weights": found["weights"],

@@ -154,6 +154,18 @@ def load_export(folder: Path, **overrides: Any) -> Network:
     return rebuild({**index["config"], **overrides}, whole, folder)
 
 
+def deployed(model: Network, recipe: Recipe) -> tuple[str, Network]:
+    """The network as it is deployed, and the half precision of its weights.
+
+    Every normalisation is merged into weights, which are then halved; currents and membranes are
+    summed up in full precision.
+    """
+    plain = fold(model)
+    name, tensors = halved(plain, recipe.but(precision="fp32"))
+    plain.load_state_dict(tensors)  # into tensors of full precision, which hold them exactly
+    return name, plain
+
+
 @dataclass(frozen=True)
 class ExportScore:
     """A fresh score of exported weights, one of the folded network, and the accuracy kept."""
@@ -173,17 +185,18 @@ def evaluate_export(
 ) -> ExportScore:
     """Score exported weights on every test sample; the first score is kept beside them.
 
-    With `folded` also the network as it is deployed, every normalisation merged into weights.
+    With `folded` also the network as it is deployed; see `deployed`.
     """
     index = read_index(folder)
     recipe = Recipe.from_dict(index["recipe"])
     place = choose_device(device, Workers())
     model = to_device(load_export(folder, backend=backend), place)
-    plain = fold(model) if folded else None
+    half, plain = deployed(model, recipe) if folded else ("", None)
+    whole = recipe.but(precision="fp32") if recipe.precision == "bf16" else recipe
     with algorithms(recipe.deterministic):
         data = make_data(recipe, data_root, place, Workers())
         fresh = score(model, data.test, recipe, place, Workers())
-        merged = score(plain, data.test, recipe, place, Workers()) if plain else None
+        merged = score(plain, data.test, whole, place, Workers()) if plain else None
     known = read_evaluation(folder, index)
     content = known or {
         "format": FORMAT,
@@ -195,7 +208,7 @@ def evaluate_export(
         "torch": torch.__version__,
     }
     if merged:
-        content = {"folded_accuracy": merged.accuracy, **content}
+        content = {"folded_accuracy": merged.accuracy, "folded_weights": half, **content}
     if content != known:
         write_text(folder / EVALUATION, json.dumps(content, indent=1) + "\n")
     return ExportScore(fresh, merged, None if known is None else known["accuracy"])

@@ -18,6 +18,7 @@ from quadspike.training.checkpoint import (
     save_checkpoint,
 )
 from quadspike.training.clock import Clock
+from quadspike.training.compilation import Kernels
 from quadspike.training.distributed import Workers
 from quadspike.training.finish import Result, finish
 from quadspike.training.folder import RunFolder
@@ -54,6 +55,7 @@ class Training:
     device: torch.device
     notes: tuple[str, ...]
     observers: Sequence[Observer]
+    kernels: Kernels
 
     def __post_init__(self) -> None:
         self.per_epoch = len(self.data.train)

@@ -10,6 +10,7 @@ from pathlib import Path
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
+from quadspike.training.compilation import watched
 from quadspike.training.distributed import asked_workers, choose_device, joined, restarted
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
@@ -71,7 +72,7 @@ def train(
     folder.check(recipe, resume)
     first_weights = folder.first_weights(init_from, resume)
     stop = Stop(stop_after)
-    with algorithms(recipe.deterministic), joined(workers, place):
+    with algorithms(recipe.deterministic), joined(workers, place), watched(place) as kernels:
         found = choose_data(recipe, data, data_root, place, workers)
         network = make_network(recipe, found.geometry, model)
         notes = []
@@ -92,7 +93,9 @@ def train(
                 workers.share_of(recipe.batch_size) // recipe.accumulate,
             )
             notes.append(f"deterministic: a step takes {cost:.2f} times as long")
-        run = Training(recipe, network, found, folder, workers, place, tuple(notes), observers)
+        run = Training(
+            recipe, network, found, folder, workers, place, tuple(notes), observers, kernels
+        )
         with folder.opened(recipe, resume, first_weights) if workers.first else nullcontext():
             if going_on:
                 run.restore()

@@ -1,0 +1,64 @@
+"""The count of kernels compiled in a run's time, from a real compiler that has no GPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from quadspike.training.compilation import Kernels, watched
+
+triton = pytest.importorskip("triton", reason="Triton is not installed")
+CUDA = torch.device("cuda")
+
+
+def _fill(out, value):
+    triton.language.store(out, value)
+
+
+def compile_fill(value_type: str) -> None:
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    kernel = triton.JITFunction(_fill)  # also where the other tests have the interpreter on
+    source = ASTSource(kernel, {"out": f"*{value_type}", "value": value_type}, {}, {})
+    triton.compile(source, target=GPUTarget("cuda", 90, 32))
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+
+
+def test_kernels_are_compiled_once_and_found_by_the_next_run():
+    with watched(CUDA) as first:
+        compile_fill("fp32")
+        compile_fill("i32")
+        compile_fill("fp32")  # its own, not found
+    assert (first.compiled, first.cached) == (2, 0)
+    assert first.seconds > 0
+    with watched(CUDA) as second:
+        compile_fill("fp32")
+        compile_fill("fp64")
+    assert (second.compiled, second.cached) == (1, 1)
+    compile_fill("i64")
+    assert (second.compiled, second.cached) == (1, 1), "it still listens"
+
+
+def test_another_listener_hears_on_and_is_put_back():
+    heard = []
+    before = triton.knobs.compilation.listener
+    ours = lambda **told: heard.append(told["cache_hit"])  # noqa: E731
+    triton.knobs.compilation.listener = ours
+    try:
+        with watched(CUDA):
+            compile_fill("fp32")
+        assert heard == [False]
+        assert triton.knobs.compilation.listener is ours
+    finally:
+        triton.knobs.compilation.listener = before
+
+
+def test_on_a_cpu_nothing_is_counted():
+    with watched(torch.device("cpu")) as found:
+        compile_fill("fp32")
+    assert found == Kernels()
