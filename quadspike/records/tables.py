@@ -170,8 +170,8 @@ def _remarks(records: Sequence[RunRecord]) -> list[str]:
         f"standard deviation.{half} In brackets the best epoch's, chosen on held-out training "
         "images, or with * on the test set itself.",
         "Time from data on disk to the last evaluation, all evaluations and compilation "
-        "included, imports not; kernels that a cache had were not compiled anew. Energy of one inference at 45 nm, from the spikes of up to 128 "
-        "test images.",
+        "included, imports not; kernels that a cache had were not compiled anew. Energy of one "
+        "inference at 45 nm, from the spikes of up to 128 test images.",
         "The paper's figures are of QIF, its times on one A100, in brackets where its training was "
         "another than the run's. Its energies come from one mean rate, ours from every operation "
         "that occurred. Made from `records/` by `quadspike records table`.",
