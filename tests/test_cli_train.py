@@ -47,10 +47,11 @@ def test_evaluate_repeats_the_figure(finished: Path, capsys: pytest.CaptureFixtu
 def test_a_finished_run_resumed_says_the_same(
     finished: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = (finished / "last.safetensors").read_bytes()
+    names = ("last.safetensors", "record.json", "metrics.jsonl")
+    before = {name: (finished / name).read_bytes() for name in names}
     assert run_cli(*QUICK, "--out", str(finished), "--resume") == 0
     assert "test accuracy" in capsys.readouterr().out
-    assert (finished / "last.safetensors").read_bytes() == before
+    assert {name: (finished / name).read_bytes() for name in names} == before
 
 
 def test_a_dry_run_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

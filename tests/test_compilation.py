@@ -58,6 +58,13 @@ def test_another_listener_hears_on_and_is_put_back():
         triton.knobs.compilation.listener = before
 
 
+def test_parts_of_a_run_add_up():
+    found = Kernels(compiled=2, cached=1, seconds=0.5)
+    found.add({})
+    found.add({"compiled": 3, "cached": 0, "seconds": 0.25})
+    assert found == Kernels(compiled=5, cached=1, seconds=0.75)
+
+
 def test_on_a_cpu_nothing_is_counted():
     with watched(torch.device("cpu")) as found:
         compile_fill("fp32")

@@ -131,6 +131,12 @@ def test_the_score_is_repeated_and_becomes_the_headline(
     assert kept["folded_accuracy"] == pytest.approx(threes)
     assert kept["accuracy"] == noted
 
+    # A folded score from before its weights were named keeps that silence.
+    before = {key: value for key, value in kept.items() if key != "folded_weights"}
+    (weights / "evaluation.json").write_text(json.dumps(before))
+    evaluate_export(weights, device="cpu", folded=True)
+    assert json.loads((weights / "evaluation.json").read_text()) == before
+
     # A figure other than the run's own, to see whose the headline is.
     kept["accuracy"] = (round(noted * 359) + 1) / 359
     (weights / "evaluation.json").write_text(json.dumps(kept))

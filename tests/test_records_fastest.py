@@ -12,14 +12,15 @@ from quadspike.records.store import FASTEST
 from tests.conftest import run_cli
 from tests.record_cases import put
 
+UNSCORED = "the folded weights of run were not scored on 10,000 images"
 BEFOREHAND = "its kernels, or some of them, were compiled beforehand"
 
 
-def enter(store, name, folded, *, workers=1, count=10_000, besides=None, **changes):
+def enter(store, name, folded, *, workers=1, cuda="13.0", count=10_000, besides=None, **changes):
     """A record of a run whose folded weights have that score."""
     scores = {"accuracy": folded + 0.01, "folded_accuracy": folded, "count": count}
     content = {
-        "environment": {"workers": workers},
+        "environment": {"workers": workers, "cuda": cuda},
         "export": {"dtype": "bfloat16", "evaluation": scores},
         **(besides or {}),
     }
@@ -37,11 +38,6 @@ def listed(store) -> dict[str, list[list[str]]]:
         ]
         for residual, words in LISTS.items()
     }
-
-
-def only(store):
-    (record,) = read_group(store, "")
-    return record
 
 
 def test_the_fastest_come_first_and_each_kind_of_network_has_its_list(tmp_path):
@@ -78,6 +74,42 @@ def test_a_seed_that_was_not_scored_keeps_its_setting_out(tmp_path):
     assert [row[-1] for row in listed(store)["fire-then-sum"]] == ["other"]
 
 
+def test_a_run_on_a_full_cache_counts_with_its_accuracy_and_not_with_its_time(tmp_path):
+    store = Store(tmp_path)
+    for seed, (folded, cached) in enumerate([(0.961, 0), (0.965, 40)]):
+        kernels = {"kernels": {"compiled": 40 - cached, "cached": cached}}
+        enter(store, f"run-{seed}", folded, seconds=400 - cached, seed=seed, besides=kernels)
+    (row,) = listed(store)["fire-then-sum"]
+    assert row[:3] == ["**6 min 40 s**", "96.30 ± 0.28", "2"]
+
+
+def test_a_run_counts_once_by_whatever_names_and_a_seed_by_its_runs(tmp_path):
+    store = Store(tmp_path)
+    enter(store, "run", 0.961)
+    enter(store, "speed/run", 0.961)
+    (row,) = listed(store)["fire-then-sum"]
+    assert (row[1], row[2], row[-1]) == ("96.10", "1", "run")
+    enter(store, "again", 0.963)
+    (row,) = listed(store)["fire-then-sum"]
+    assert (row[1], row[2]) == ("96.20 ± 0.14", "1, 2 runs")
+
+
+def test_who_is_not_listed_is_told_why(tmp_path, capsys):
+    store = Store(tmp_path)
+    enter(store, "good", 0.961)
+    enter(store, "low", 0.9599, lr=0.2)
+    enter(store, "pilots/short", 0.9, epochs=10, besides={"export": None})
+    assert run_cli("records", "table", "fastest", "--records", str(tmp_path)) == 0
+    assert capsys.readouterr().err == "low not listed: its folded accuracy is 95.99%\n"
+
+
+def test_a_record_that_cannot_be_read_is_named(tmp_path):
+    enter(Store(tmp_path), "speed/mine", 0.97)
+    (tmp_path / "runs/speed/mine/record.json").write_text("{}")
+    with pytest.raises(QuadspikeError, match=r"the record speed/mine: its files are not those"):
+        table(Store(tmp_path), FASTEST)
+
+
 def test_without_an_entry_the_list_says_so(tmp_path):
     assert table(Store(tmp_path), FASTEST).count("None on record yet.") == 2
 
@@ -91,27 +123,30 @@ def test_without_an_entry_the_list_says_so(tmp_path):
         ({"timesteps": 4}, "timesteps is 4, not 2"),
         ({"stem_width": 128}, "stem_width is 128, not None"),
         ({"neuron": "ternary"}, "its spikes have a sign"),
-        ({"workers": 2}, "it was trained on several GPUs"),
+        ({"neuron": "ternary-trained"}, "its spikes have a sign"),
+        ({"workers": 8, "device": "8 x H200"}, "it was trained on 8 x H200, not on one GPU"),
+        ({"cuda": None, "device": "CPU"}, "it was trained on CPU, not on one GPU"),
         ({"besides": {"init_from": {"sha256": 8 * "abc"}}}, "it started from weights abcabcab"),
         ({"besides": {"kernels": {"compiled": 40, "cached": 0}}}, ""),
         ({"besides": {"kernels": {"compiled": 40, "cached": 1}}}, BEFOREHAND),
         ({"besides": {"kernels": {"compiled": 0, "cached": 0}}}, BEFOREHAND),
-        ({"count": 512}, "it was scored on 512 images"),
-        ({"besides": {"export": None}}, "its folded weights were not scored"),
+        ({"count": 512}, UNSCORED),
+        ({"besides": {"export": None}}, UNSCORED),
         (
             {"besides": {"export": {"evaluation": {"accuracy": 0.97, "count": 10_000}}}},
-            "its folded weights were not scored",
+            UNSCORED,
         ),
     ],
 )
 def test_each_rule_keeps_its_runs_out(tmp_path, changes, reason):
     store = Store(tmp_path)
     enter(store, "run", 0.97, **changes)
-    assert why_not(only(store)) == reason
+    assert why_not(read_group(store, "")) == reason
     assert bool(listed(store)["fire-then-sum"]) == (not reason)
 
 
 def test_its_name_is_no_group(tmp_path, capsys):
+    assert Store(tmp_path).folder("runs", "fastest-mine/run").name == "run"
     for name in ("fastest", "fastest/mine"):
         with pytest.raises(QuadspikeError, match="the list of the fast record"):
             Store(tmp_path).folder("runs", name)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from quadspike import QuadspikeError
 from quadspike.recipes import create_recipe
 from quadspike.records.command import train_command
+from quadspike.sweeps import settings
 from quadspike.training.recipe import Recipe
 from tests.conftest import run_cli
 
@@ -34,7 +36,18 @@ def test_the_strong_recipe_is_the_one_on_record(name, loss, unlike):
         (("--timesteps", "1", "--train-timesteps", "1"), {"timesteps": 1, "train_timesteps": 1}),
         (("--epochs", "50"), {"epochs": 50, "graded_epochs": 15, "full_epochs": 35}),
         (("--epochs", "2"), {"epochs": 2, "graded_epochs": 0, "full_epochs": 2}),
-        (("--epochs", "50", "--timesteps", "1"), {"epochs": 50, "timesteps": 1}),
+        (
+            ("--epochs", "50", "--timesteps", "1"),
+            {"epochs": 50, "timesteps": 1, "graded_epochs": 15, "full_epochs": 0},
+        ),
+        (
+            ("--neuron", "ternary", "--surrogate", "rectangle", "--graded-epochs", "0"),
+            {"neuron": "ternary", "surrogate": "rectangle", "graded_epochs": 0},
+        ),
+        (
+            ("--loss", "lts", "--train-timesteps", "None", "--full-epochs", "0"),
+            {"loss": "lts", "train_timesteps": None, "full_epochs": 0},
+        ),
         (("--epochs", "50", "--graded-epochs", "20"), {"epochs": 50, "graded_epochs": 20}),
         (("--neuron-constants",), {"neuron_constants": {}}),
         (("--neuron-constants", "u2=-1"), {"neuron_constants": {"u2": -1.0}}),
@@ -49,10 +62,34 @@ def test_the_strong_recipe_follows_the_neuron_the_steps_and_the_epochs_it_is_giv
     (recipe,) = made
     assert recipe == create_recipe("cifar10-resnet19-strong", **expected)
     assert recipe.neuron_constants == expected.get(
-        "neuron_constants", {} if recipe.neuron == "lif" else {"u2": -2}
+        "neuron_constants", {"u2": -2} if recipe.neuron == "qif" else {}
     )
-    assert run_cli(*shlex.split(train_command(recipe))[1:]) == 0
+    words = shlex.split(train_command(recipe))[1:]
+    assert run_cli(*words) == 0
     assert made[1:] == [recipe]
+    if flags[:1] == ("--epochs",) and len(flags) == 2:
+        assert words == ["train", "cifar10-resnet19-strong", *flags], "the rest follows"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("epochs", "50"), ("epochs", None), ("timesteps", "2")]
+)
+def test_a_wrong_value_is_refused_before_anything_follows_from_it(field, value):
+    with pytest.raises(QuadspikeError, match=f"{field} must be a whole number >= 1, got {value!r}"):
+        create_recipe("cifar10-resnet19-strong", **{field: value})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"epochs": 50}, {"timesteps": 1}, {"neuron": "lif"}, {"epochs": 50, "graded_epochs": 10}],
+)
+def test_a_sweep_makes_what_train_makes(fields):
+    common = {"lr": 0.2, "validation": 5000}
+    base = create_recipe("cifar10-resnet19-strong", **common)
+    (setting,) = settings(base, also=[fields])
+    assert setting.recipe == create_recipe("cifar10-resnet19-strong", **common, **fields)
+    own = create_recipe("cifar10-resnet19-strong", graded_epochs=7)
+    assert settings(own, also=[{"epochs": 50}])[0].recipe.graded_epochs == 7
 
 
 def test_what_is_given_counts_also_where_it_is_the_recipe_s_own_value(capsys):

@@ -151,20 +151,29 @@ def table(
       quadspike records table --write README.md
 
     Seeds of the same recipe are one row. A group's table has a column for every field in which
-    its runs differ. fastest lists, by time, the runs that meet the rules of docs/speedrun.md. A
-    page holds a table between the lines
-    <!-- records --> (or <!-- records GROUP -->) and <!-- /records -->.
+    its runs differ. fastest lists, by time, the runs that meet the rules of docs/speedrun.md,
+    and says of others whose weights were exported why they are not listed.
+
+    A page holds a table between the lines <!-- records --> (or <!-- records GROUP -->) and
+    <!-- /records -->.
 
     Args:
         group: Only the runs of that group; those in none otherwise. Or fastest.
         write: Pages to put their tables into, instead of printing one.
         records: The folder of records.
     """
-    from quadspike.records import Store, fill_page
+    from quadspike.errors import QuadspikeError
+    from quadspike.records import Store, fill_page, not_listed
     from quadspike.records import table as make
+    from quadspike.records.store import FASTEST
 
+    if group and write:
+        raise QuadspikeError(f"--write puts every table of a page into it; leave {group} out")
     if not write:
         print(make(Store(records), group), end="")
+    if group == FASTEST:
+        for line in not_listed(Store(records)):
+            Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
     for page in write:
         print(f"{page}: {'made anew' if fill_page(page, Store(records)) else 'up to date'}")
 
@@ -236,7 +245,8 @@ def export(
 
     index = write(run, out, shard_mib)
     size = index["bytes"] / (1 << 20)
-    print(f"{out}: {size:.1f} MiB of {index['dtype']} in {len(index['files'])} files")
+    count = len(index["files"])
+    print(f"{out}: {size:.1f} MiB of {index['dtype']} in {count} file{'s' * (count > 1)}")
     print(f"SHA-256 of the weights {index['sha256']}; score them: quadspike records evaluate {out}")
 
 

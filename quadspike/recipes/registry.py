@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,8 @@ from typing import Any
 
 from quadspike.errors import check_name
 from quadspike.recipes import cifar, cifar10dvs, digits, imagenet
-from quadspike.training.recipe import Recipe
+from quadspike.training.field_values import check_values
+from quadspike.training.recipe import Recipe, drafting
 
 Figure = tuple[float, float | None]
 """Test accuracy in percent, mean and standard deviation; None where the paper ran once."""
@@ -105,9 +107,45 @@ def create_recipe(name: str, /, **overrides: Any) -> Recipe:
     >>> recipe.loss, recipe.tet_lambda, recipe.epochs
     ('tet', 0.05, 100)
     """
-    make = RECIPES[check_name("recipe", name, RECIPES)].make
+    check_name("recipe", name, RECIPES)
     setting = {field: overrides.pop(field) for field in setting_of(name) if field in overrides}
-    return make(**setting).but(**overrides)
+    return _draft(name, **setting).but(**overrides)
+
+
+def _draft(name: str, /, **setting: Any) -> Recipe:
+    """What the recipe's function makes of a setting; not checked but for the setting's values."""
+    make = RECIPES[name].make
+    with drafting():
+        check_values(dataclasses.replace(make(), **setting))
+        return make(**setting)
+
+
+def packaged_as(name: str, recipe: Recipe) -> Recipe:
+    """The packaged recipe in the setting of another one, which may not allow it: not checked.
+
+    >>> strong = create_recipe("cifar10-resnet19-strong", epochs=50, lr=0.2)
+    >>> packaged_as("cifar10-resnet19-strong", strong).differences(strong)
+    {'lr': (0.1, 0.2)}
+    """
+    return _draft(name, **{field: getattr(recipe, field) for field in setting_of(name)})
+
+
+def vary(recipe: Recipe, **changes: Any) -> Recipe:
+    """A recipe with other fields, and with what its packaged one lets follow from them.
+
+    >>> vary(create_recipe("cifar10-resnet19-strong"), epochs=50, lr=0.2).graded_epochs
+    15
+    """
+    if recipe.name not in RECIPES:
+        return recipe.but(**changes)
+    setting = {field: changes[field] for field in setting_of(recipe.name) if field in changes}
+    with drafting():
+        other = dataclasses.replace(recipe, **setting)
+    check_values(other)
+    before, after = (packaged_as(recipe.name, each) for each in (recipe, other))
+    own = before.differences(recipe)
+    follow = {k: new for k, (_, new) in before.differences(after).items() if k not in own}
+    return recipe.but(**{**follow, **changes})
 
 
 def setting_of(name: str) -> tuple[str, ...]:

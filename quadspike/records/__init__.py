@@ -3,6 +3,7 @@
 from quadspike.records.add import record_run
 from quadspike.records.agreement import AGREEMENT, by_agreement
 from quadspike.records.comparisons import record_comparison
+from quadspike.records.fastest import not_listed
 from quadspike.records.groups import read_groups
 from quadspike.records.picture import draw
 from quadspike.records.series import Plot, Series, against, curves
@@ -28,6 +29,7 @@ __all__ = [
     "fill_page",
     "filled",
     "load_export",
+    "not_listed",
     "read_groups",
     "record_comparison",
     "record_run",

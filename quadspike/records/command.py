@@ -8,7 +8,7 @@ from typing import Any
 
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
-from quadspike.recipes.registry import setting_of
+from quadspike.recipes.registry import packaged_as, setting_of
 from quadspike.training.constants import PREFIX, apart
 from quadspike.training.field_values import OWN
 from quadspike.training.recipe import Recipe
@@ -29,8 +29,7 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str]
             "packaged networks and known data sets can be records"
         )
     base = packaged(recipe)
-    setting = _differing(create_recipe(base), recipe, setting_of(base))
-    changed = setting | _differing(create_recipe(base, **setting), recipe)
+    changed = changes(base, recipe)
     named = {field: value for field, value in recipe.as_dict().items() if field in spelled_out}
     changed |= {k: v for k, v in apart(named).items() if not isinstance(v, bool)}
     words = [
@@ -56,10 +55,16 @@ def packaged(recipe: Recipe) -> str:
     return min(RECIPES, key=distance)
 
 
-def _differing(ours: Recipe, theirs: Recipe, among: Collection[str] = ()) -> dict[str, Any]:
-    """What `theirs` has otherwise, of all fields or of some."""
-    found = ours.differences(theirs).items()
-    return {field: new for field, (_, new) in found if not among or field in among}
+def changes(base: str, recipe: Recipe) -> dict[str, Any]:
+    """The fields that make `recipe` of a packaged one, without those that follow from them.
+
+    >>> changes("cifar10-resnet19-strong", create_recipe("cifar10-resnet19-strong", epochs=50))
+    {'epochs': 50}
+    """
+    asked = create_recipe(base).differences(recipe).items()
+    setting = {field: new for field, (_, new) in asked if field in setting_of(base)}
+    rest = packaged_as(base, recipe).differences(recipe).items()
+    return setting | {field: new for field, (_, new) in rest}
 
 
 def _flag(field: str, value: Any) -> list[str]:

@@ -6,13 +6,20 @@ docs/speedrun.md states the rules in words; here they decide which runs on recor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 
 from quadspike.analysis.report.numbers import duration
-from quadspike.methods.page import percent
-from quadspike.records.groups import by_setting
+from quadspike.records.groups import (
+    by_setting,
+    distinct,
+    markdown,
+    mean_percent,
+    read_runs,
+    seeds_of,
+)
 from quadspike.records.naming import recipe_name
 from quadspike.records.runs import RunRecord
+from quadspike.records.store import Store
 
 TARGET = 0.96
 """Of the test images, classified by the folded network; the mean of all seeds on record."""
@@ -24,67 +31,75 @@ LISTS = {
 }
 """By the residual of the network."""
 _HEADINGS = ("time", "folded, %", "seeds", "recipe", "neuron, loss", "epochs", "GPU", "record")
+_ALIGN = ("---:", "---:", "---:", "---", "---", "---:", "---", "---")
 
 
 def fastest_table(records: Sequence[RunRecord]) -> str:
     """Markdown: for each kind of network its entries, the fastest first."""
-    entered = [runs for runs in by_setting(records) if not any(map(why_not, runs))]
-    entries = [runs for runs in entered if fmean(map(_folded, runs)) >= TARGET]
+    entries = [runs for runs in by_setting(distinct(records)) if not why_not(runs)]
     entries.sort(key=_seconds)
     parts = []
     for residual, words in LISTS.items():
         rows = [_row(runs) for runs in entries if runs[0].recipe.residual == residual]
-        parts += [words, _markdown(rows) if rows else "None on record yet."]
+        parts += [words, markdown(_HEADINGS, _ALIGN, rows) if rows else "None on record yet."]
     return "\n\n".join(parts) + "\n"
 
 
-def why_not(record: RunRecord) -> str:
-    """The rule that keeps a run out, and with it all seeds of its setting; empty if none does.
+def not_listed(store: Store) -> list[str]:
+    """A line for each setting with exported weights that is no entry, with the reason."""
+    settings = by_setting(distinct(read_runs(store, bool)))
+    exported = [runs for runs in settings if any(run.content["export"] for run in runs)]
+    names = (", ".join(run.name for run in runs) for runs in exported)
+    reasons = map(why_not, exported)
+    return [f"{n} not listed: {why}" for n, why in zip(names, reasons, strict=True) if why]
 
-    What no rule keeps out is listed if the mean of its seeds reaches the target.
-    """
-    recipe, exported = record.recipe, record.content["export"]
+
+def why_not(runs: Sequence[RunRecord]) -> str:
+    """Why the runs of a setting, all of its seeds, are no entry; empty if they are one."""
     for field, value in NETWORK.items():
-        if getattr(recipe, field) != value:
-            return f"{field} is {getattr(recipe, field)}, not {value}"
-    if recipe.neuron.startswith("ternary"):
+        found = getattr(runs[0].recipe, field)
+        if found != value:
+            return f"{field} is {found}, not {value}"
+    if runs[0].recipe.neuron.startswith("ternary"):
         return "its spikes have a sign"
-    if record.content["environment"]["workers"] > 1:
-        return "it was trained on several GPUs"
-    if record.first_weights:
-        return f"it started from {record.first_weights}"
-    kernels = record.content.get("kernels")
-    if kernels and (kernels["cached"] or not kernels["compiled"]):
+    if runs[0].first_weights:
+        return f"it started from {runs[0].first_weights}"
+    environment = runs[0].content["environment"]
+    if environment["workers"] > 1 or not environment["cuda"]:
+        return f"it was trained on {runs[0].summary['device']}, not on one GPU"
+    for run in runs:
+        scores = (run.content["export"] or {}).get("evaluation", {})
+        if scores.get("count") != TEST_IMAGES or "folded_accuracy" not in scores:
+            return f"the folded weights of {run.name} were not scored on {TEST_IMAGES:,} images"
+    if not any(map(_compiled, runs)):
         return "its kernels, or some of them, were compiled beforehand"
-    if exported is None or "folded_accuracy" not in exported["evaluation"]:
-        return "its folded weights were not scored"
-    if exported["evaluation"]["count"] != TEST_IMAGES:
-        return f"it was scored on {exported['evaluation']['count']:,} images"
-    return ""
+    mean = fmean(map(_folded, runs))
+    return "" if mean >= TARGET else f"its folded accuracy is {mean:.2%}"
 
 
 def _folded(record: RunRecord) -> float:
     return float(record.content["export"]["evaluation"]["folded_accuracy"])
 
 
+def _compiled(record: RunRecord) -> bool:
+    """Whether its time is that of a run that compiled its kernels, or nobody noted it then."""
+    kernels = record.content.get("kernels")
+    return kernels is None or (kernels["compiled"] > 0 and not kernels["cached"])
+
+
 def _seconds(runs: Sequence[RunRecord]) -> float:
-    return fmean(run.summary["seconds"] for run in runs)
+    return fmean(run.summary["seconds"] for run in runs if _compiled(run))
 
 
 def _row(runs: Sequence[RunRecord]) -> list[str]:
-    recipe, scores = runs[0].recipe, [100 * _folded(run) for run in runs]
+    recipe = runs[0].recipe
     return [
         f"**{duration(_seconds(runs))}**",
-        percent(fmean(scores), stdev(scores) if len(scores) > 1 else None),
-        str(len({run.recipe.seed for run in runs})),
+        mean_percent([*map(_folded, runs)]),
+        seeds_of(runs),
         recipe_name(recipe),
         f"{recipe.neuron_words()}, {recipe.loss.upper()}",
         str(recipe.epochs),
         runs[0].summary["device"],
         ", ".join(run.name for run in runs),
     ]
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    align = ["---:", "---:", "---:", "---", "---", "---:", "---", "---"]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (_HEADINGS, align, *rows))

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from quadspike.analysis.report.numbers import NOTHING, millijoule, significant
-from quadspike.methods.page import percent
-from quadspike.recipes import create_recipe
-from quadspike.records.command import packaged
-from quadspike.records.groups import by_setting, differing, heading, setting, shown, value
+from quadspike.records.command import changes, packaged
+from quadspike.records.groups import (
+    by_setting,
+    differing,
+    heading,
+    markdown,
+    mean_percent,
+    phrase,
+    seeds_of,
+    setting,
+    shown,
+    value,
+)
 from quadspike.records.runs import RunRecord
 
 _SAID = ("validation", "epochs", "timesteps", "device")
@@ -30,12 +39,11 @@ def group_table(records: Sequence[RunRecord]) -> str:
         "seeds",
     ]
     best = max(map(_held_out, rows)) if len(rows) > 1 else math.inf
-    lines = [
+    table = markdown(
         [*map(heading, fields), *outcomes],
         ["---"] * len(fields) + ["---:"] * len(outcomes),
-        *([*_fields(runs[0], fields), *_outcomes(runs, held, best)] for runs in rows),
-    ]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        ([*_fields(runs[0], fields), *_outcomes(runs, held, best)] for runs in rows),
+    )
     return "\n\n".join([_shared(records, fields), table, _remark(held)]) + "\n"
 
 
@@ -44,15 +52,17 @@ def _shared(records: Sequence[RunRecord], fields: Sequence[str]) -> str:
     first = records[0]
     base, values = packaged(first.recipe), setting(first)
     common = {field: value for field, value in values.items() if field not in fields}
-    unlike = create_recipe(base).differences(first.recipe)
-    changes = [
+    unlike = changes(base, first.recipe)
+    others = [
         f"{heading(field)} {shown(field, value)}"
         for field, value in common.items()
         if field in unlike and field not in _SAID
     ]
+    if common.get("init_from"):
+        others.append(phrase("init_from", common["init_from"]))
     if common.get("validation"):
-        changes.append(f"{common['validation']:,} training images held out")
-    words = f"`{base}`" + (f" with {', '.join(changes)}" if changes else "")
+        others.append(f"{common['validation']:,} training images held out")
+    words = f"`{base}`" + (f" with {', '.join(others)}" if others else "")
     rest: dict[str, Callable[[Any], str]] = {
         "epochs": lambda count: f"{count} epoch{'s' * (count > 1)}",
         "timesteps": lambda steps: f"T = {steps}",
@@ -72,14 +82,13 @@ def _outcomes(runs: Sequence[RunRecord], held: bool, best: float) -> list[str]:
     chosen = f"**{first}**" if _held_out(runs) == best else first
     rates = [run.summary["firing_rate"] for run in runs if "firing_rate" in run.summary]
     energies = [run.summary["energy_mj"] for run in runs if "energy_mj" in run.summary]
-    seeds = len({run.recipe.seed for run in runs})
     return [
         *[chosen] * held,
         _accuracy(runs, "test_accuracy"),
         significant(fmean(run.metrics[-1]["train_loss"] for run in runs)),
         f"{100 * fmean(rates):.1f}" if rates else NOTHING,
         millijoule(fmean(energies)) if energies else NOTHING,
-        str(seeds) if seeds == len(runs) else f"{seeds}, {len(runs)} runs",
+        seeds_of(runs),
     ]
 
 
@@ -90,10 +99,8 @@ def _held_out(runs: Sequence[RunRecord]) -> float:
 
 def _accuracy(runs: Sequence[RunRecord], key: str) -> str:
     found = [run.summary.get(key) for run in runs]
-    shares = [100 * share for share in found if share is not None]
-    if not shares:
-        return NOTHING
-    return percent(fmean(shares), stdev(shares) if len(shares) > 1 else None)
+    shares = [share for share in found if share is not None]
+    return mean_percent(shares) if shares else NOTHING
 
 
 def _remark(held: bool) -> str:

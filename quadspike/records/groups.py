@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from statistics import fmean, stdev
 from typing import Any
 
 from quadspike.analysis.report.numbers import NOTHING
 from quadspike.errors import QuadspikeError
+from quadspike.methods.page import percent
 from quadspike.neurons import NEURONS, create_neuron
 from quadspike.records.runs import RunRecord, read_record
 from quadspike.records.store import Store
@@ -37,8 +39,18 @@ def group_names(store: Store) -> list[str]:
 
 def read_group(store: Store, group: str) -> list[RunRecord]:
     """The runs of a group, or with "" those in none."""
-    names = [name for name in store.names("runs") if name.rpartition("/")[0] == group]
-    return [read_record(name, store.read("runs", name)) for name in names]
+    return read_runs(store, lambda name: name.rpartition("/")[0] == group)
+
+
+def read_runs(store: Store, wanted: Callable[[str], bool]) -> list[RunRecord]:
+    """The runs whose names are wanted; one that cannot be read is refused by its name."""
+    found = []
+    for name in filter(wanted, store.names("runs")):
+        try:
+            found.append(read_record(name, store.read("runs", name)))
+        except QuadspikeError as error:
+            raise QuadspikeError(f"the record {name}: {error}; see `records verify`") from None
+    return found
 
 
 def read_groups(store: Store, groups: Sequence[str]) -> list[RunRecord]:
@@ -50,8 +62,13 @@ def read_groups(store: Store, groups: Sequence[str]) -> list[RunRecord]:
     for group in groups:
         if group not in known:
             raise QuadspikeError(f"the group {group!r} has no runs on record; {listed}")
+    return distinct([record for group in groups for record in read_group(store, group)])
+
+
+def distinct(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """Each run once, by whatever names it is on record."""
     found: list[RunRecord] = []
-    for record in (record for group in groups for record in read_group(store, group)):
+    for record in records:
         if all((record.recipe, record.metrics) != (run.recipe, run.metrics) for run in found):
             found.append(record)
     return found
@@ -94,6 +111,23 @@ def by_setting(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
         key = json.dumps([setting(record), record.content["neuron"]], sort_keys=True)
         found.setdefault(key, []).append(record)
     return list(found.values())
+
+
+def seeds_of(runs: Sequence[RunRecord]) -> str:
+    """How many seeds runs of one setting have, and how many runs if that is not the same."""
+    seeds = len({run.recipe.seed for run in runs})
+    return str(seeds) if seeds == len(runs) else f"{seeds}, {len(runs)} runs"
+
+
+def mean_percent(shares: Sequence[float]) -> str:
+    """Of accuracies, with the sample standard deviation where there are several."""
+    percents = [100 * share for share in shares]
+    return percent(fmean(percents), stdev(percents) if len(percents) > 1 else None)
+
+
+def markdown(headings: Sequence[str], align: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, align, *rows))
 
 
 def rank(record: RunRecord, field: str) -> tuple[int, float, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from quadspike.recipes import RECIPES, create_recipe
+from quadspike.recipes import RECIPES
+from quadspike.recipes.registry import packaged_as
+from quadspike.records.command import changes
 from quadspike.records.groups import NOT_A_SETTING, phrase
 from quadspike.records.runs import RunRecord
 from quadspike.training.constants import PREFIX
@@ -21,16 +23,19 @@ def run_name(record: RunRecord) -> str:
 def recipe_name(recipe: Recipe) -> str:
     """One's own, or that of the packaged recipe it is, or its own with what is not as packaged.
 
+    >>> from quadspike.recipes import create_recipe
     >>> recipe_name(create_recipe("cifar10-resnet19", weight_decay=2e-4))
     'cifar10-resnet19, weight decay = 0.0002'
+    >>> recipe_name(create_recipe("cifar10-resnet19-strong", epochs=50, loss="tet"))
+    'cifar10-resnet19-strong'
     """
     if recipe.name not in RECIPES:
         return recipe.name
     for name in RECIPES:
-        if create_recipe(name).differences(recipe).keys() <= NOT_A_SETTING:
+        if packaged_as(name, recipe).differences(recipe).keys() <= NOT_A_SETTING:
             return name
-    changed = create_recipe(recipe.name).differences(recipe).items()
-    return ", ".join([recipe.name, *(phrase(k, new) for k, (_, new) in changed if _unsaid(k))])
+    changed = changes(recipe.name, recipe).items()
+    return ", ".join([recipe.name, *(phrase(k, new) for k, new in changed if _unsaid(k))])
 
 
 def _unsaid(field: str) -> bool:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 
 from quadspike.analysis.energy.paper import paper_table
 from quadspike.analysis.report.numbers import duration, millijoule
@@ -16,9 +16,16 @@ from quadspike.methods.page import percent
 from quadspike.recipes import RECIPES, paper_figure
 from quadspike.records.fastest import fastest_table
 from quadspike.records.group_table import group_table
-from quadspike.records.groups import read_group, read_groups, setting
+from quadspike.records.groups import (
+    markdown,
+    mean_percent,
+    read_group,
+    read_groups,
+    read_runs,
+    setting,
+)
 from quadspike.records.naming import run_name
-from quadspike.records.runs import RunRecord, read_record
+from quadspike.records.runs import RunRecord
 from quadspike.records.store import FASTEST, Store
 from quadspike.training.recipe import Recipe
 
@@ -55,8 +62,7 @@ def table(store: Store, group: str = "") -> str:
     `FASTEST` is not a group but the list of the fast record, from all runs.
     """
     if group == FASTEST:
-        names = store.names("runs")
-        return fastest_table([read_record(name, store.read("runs", name)) for name in names])
+        return fastest_table(read_runs(store, bool))
     if group:
         return group_table(read_groups(store, [group]))
     records = read_group(store, "")
@@ -66,8 +72,7 @@ def table(store: Store, group: str = "") -> str:
     for record in records:
         rows.setdefault(_same(record), []).append(record)
     align = ["---"] * 3 + ["---:"] * 8
-    lines = [HEADINGS, align, *map(_row, sorted(rows.values(), key=_order))]
-    shown = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    shown = markdown(HEADINGS, align, map(_row, sorted(rows.values(), key=_order)))
     return "\n\n".join([shown, *_remarks(records)]) + "\n"
 
 
@@ -128,15 +133,14 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
 
 
 def _accuracy(runs: Sequence[RunRecord]) -> str:
-    last = [100 * run.summary["accuracy"] for run in runs]
+    last = [run.summary["accuracy"] for run in runs]
     best = fmean(100 * run.summary["best_test_accuracy"] for run in runs)
     seeds = len({run.recipe.seed for run in runs})
     counted = f"{seeds} seed{'s' * (seeds > 1)}"
     if seeds < len(runs):
         counted = f"{len(runs)} runs of {counted}"
-    spread = stdev(last) if len(last) > 1 else None
     held = "" if runs[0].recipe.validation else "*"
-    return f"**{percent(fmean(last), spread)}** ({best:.2f}{held}), {counted}"
+    return f"**{mean_percent(last)}** ({best:.2f}{held}), {counted}"
 
 
 def _paper(recipe: Recipe) -> list[str]:

@@ -158,10 +158,10 @@ def deployed(model: Network, recipe: Recipe) -> tuple[str, Network]:
     """The network as it is deployed, and the half precision of its weights.
 
     Every normalisation is merged into weights, which are then halved; currents and membranes are
-    summed up in full precision.
+    summed up in the precision of `recipe`.
     """
     plain = fold(model)
-    name, tensors = halved(plain, recipe.but(precision="fp32"))
+    name, tensors = halved(plain, recipe)
     plain.load_state_dict(tensors)  # into tensors of full precision, which hold them exactly
     return name, plain
 
@@ -191,12 +191,12 @@ def evaluate_export(
     recipe = Recipe.from_dict(index["recipe"])
     place = choose_device(device, Workers())
     model = to_device(load_export(folder, backend=backend), place)
-    half, plain = deployed(model, recipe) if folded else ("", None)
-    whole = recipe.but(precision="fp32") if recipe.precision == "bf16" else recipe
+    full = recipe.but(precision="fp32") if recipe.precision == "bf16" else recipe
+    half, plain = deployed(model, full) if folded else ("", None)
     with algorithms(recipe.deterministic):
         data = make_data(recipe, data_root, place, Workers())
         fresh = score(model, data.test, recipe, place, Workers())
-        merged = score(plain, data.test, whole, place, Workers()) if plain else None
+        merged = score(plain, data.test, full, place, Workers()) if plain else None
     known = read_evaluation(folder, index)
     content = known or {
         "format": FORMAT,
@@ -207,7 +207,7 @@ def evaluate_export(
         "device": device_name(place),
         "torch": torch.__version__,
     }
-    if merged:
+    if merged and "folded_accuracy" not in content:
         content = {"folded_accuracy": merged.accuracy, "folded_weights": half, **content}
     if content != known:
         write_text(folder / EVALUATION, json.dumps(content, indent=1) + "\n")

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from quadspike.errors import QuadspikeError, check_name
+from quadspike.recipes.registry import vary
 from quadspike.training.constants import PREFIX
 from quadspike.training.field_values import OWN
 from quadspike.training.fields import field_order
@@ -45,7 +46,7 @@ class Setting:
             f"{field}-{_text(fields[field])}" for field in sorted(fields, key=field_order)
         )
         try:
-            recipe = base.but(**fields)
+            recipe = vary(base, **fields)
             check_sizes(recipe)
         except QuadspikeError as error:
             raise QuadspikeError(f"{name} is refused: {error}") from None

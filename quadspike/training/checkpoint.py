@@ -35,6 +35,8 @@ class Progress:
     warnings: list[str] = field(default_factory=list)
     samples: int = 0
     """Training samples, to know the same data again."""
+    kernels: dict[str, Any] = field(default_factory=dict)
+    """As `Kernels` counts them."""
 
 
 @dataclass(frozen=True)

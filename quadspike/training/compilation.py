@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,18 @@ import torch
 
 @dataclass
 class Kernels:
-    """Triton's, in one process. Those that an earlier run of it has loaded are in neither count."""
+    """Triton's. Those that an earlier run in the same process has loaded are in neither count."""
 
     compiled: int = 0
     cached: int = 0
     """Compiled beforehand: found on disk."""
     seconds: float = 0.0
     """Spent on compiling."""
+
+    def add(self, earlier: Mapping[str, Any]) -> None:
+        """Count what an earlier part of the same run had."""
+        for name, count in earlier.items():
+            setattr(self, name, getattr(self, name) + count)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -76,7 +76,7 @@ def _write(run: Training, summary: dict[str, Any]) -> None:
             "recipe": run.recipe.as_dict(),
             "parameters": count_parameters(run.network),
             "environment": environment(run.device, run.workers.world),
-            "kernels": asdict(run.kernels) if run.device.type == "cuda" else None,
+            "kernels": run.progress.kernels if run.device.type == "cuda" else None,
             "metrics": run.progress.history,
             "summary": summary,
             "layers": found["layers"],

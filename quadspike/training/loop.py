@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -92,6 +92,7 @@ class Training:
                 f"now hold {self.data.sizes.train:,}; resume on the same data"
             )
         self.progress = saved.progress
+        self.kernels.add(self.progress.kernels)
         self.best = {n: t.to(self.device) for n, t in saved.part("best").items()} or None
         self.step.count.fill_(self.total_step)
         if self.workers.first:
@@ -123,9 +124,10 @@ class Training:
             watcher.begin(beginning)
         code = 0
         with stop.listening():
+            left = self.progress.epoch < self.recipe.epochs
             while self.progress.epoch < self.recipe.epochs and not code:
                 code = self._epoch(stop)
-            if not code:
+            if left and not code:
                 self._save()
         return self._end(code)
 
@@ -233,6 +235,7 @@ class Training:
 
     def _save(self, totals: torch.Tensor | None = None) -> None:
         self.progress.seconds = self.clock.seconds()
+        self.progress.kernels = asdict(self.kernels)
         if self.workers.first:
             sums = self.step.totals if totals is None else totals
             tensors = run_tensors(self.step, sums, self.best)

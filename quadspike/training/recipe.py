@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,18 @@ from quadspike.training.field_values import (
 from quadspike.training.manner import Manner
 from quadspike.training.neuron_fields import check_constants, check_window_fields
 from quadspike.training.schedule_fields import check_schedule_fields
+
+_drafting = ContextVar("drafting", default=False)
+
+
+@contextmanager
+def drafting() -> Iterator[None]:
+    """Recipes made inside are not checked: they are complete only with fields still to come."""
+    before = _drafting.set(True)
+    try:
+        yield
+    finally:
+        _drafting.reset(before)
 
 
 @dataclass(frozen=True)
@@ -169,6 +183,8 @@ class Recipe:
     backend: str = "auto"
 
     def __post_init__(self) -> None:
+        if _drafting.get():
+            return
         check_values(self)
         constants = checked(self.neuron, self.neuron_constants)
         object.__setattr__(self, "neuron_constants", constants)
