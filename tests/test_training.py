@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from quadspike.models import load_model
 from quadspike.norms import BatchNorm
 from quadspike.recipes import create_recipe
 from quadspike.training import Observer, Recipe, start, train
+from quadspike.training.checkpoint import load_checkpoint
+from quadspike.training.compilation import Kernels
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.memory import GIB, need, out_of_memory
@@ -274,6 +277,18 @@ def test_a_stopped_run_says_so_and_its_time_goes_on(tmp_path: Path) -> None:
     assert finished.status == "finished"
     assert finished.summary["seconds"] > stopped.summary["seconds"]
     assert evaluate(tmp_path / "run", device="cpu").recorded == finished.test_accuracy
+
+
+def test_the_kernels_of_all_parts_are_counted(tmp_path: Path, monkeypatch) -> None:
+    @contextmanager
+    def watched(device):
+        yield Kernels(compiled=3, cached=1, seconds=0.5)
+
+    monkeypatch.setattr("quadspike.training.start.watched", watched)
+    for resume in (False, True, True):  # stopped, finished, and nothing left
+        run(tmp_path / "run", tiny(epochs=3), resume=resume, stop_after=None if resume else 1e-6)
+    found = load_checkpoint(tmp_path / "run/checkpoint.safetensors").progress.kernels
+    assert found == {"compiled": 6, "cached": 2, "seconds": 1.0}
 
 
 def test_weights_from_within_an_epoch_are_not_compared_with_its_start(tmp_path: Path) -> None:

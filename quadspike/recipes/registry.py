@@ -141,7 +141,6 @@ def vary(recipe: Recipe, **changes: Any) -> Recipe:
     setting = {field: changes[field] for field in setting_of(recipe.name) if field in changes}
     with drafting():
         other = dataclasses.replace(recipe, **setting)
-    check_values(other)
     before, after = (packaged_as(recipe.name, each) for each in (recipe, other))
     own = before.differences(recipe)
     follow = {k: new for k, (_, new) in before.differences(after).items() if k not in own}
