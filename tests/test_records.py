@@ -190,7 +190,9 @@ def test_first_weights_are_named_by_their_fingerprint_and_not_by_their_place(
     (run / "recipe.json").write_text(json.dumps({**start, "init_from": str(trained)}))
     files = record_run(run, Repository(repository))
     weights = json.loads((trained / "record.json").read_text())["weights"]
-    assert json.loads(files[RECORD])["init_from"] == {"sha256": weights["last.safetensors"]}
+    found, sha256 = json.loads(files[RECORD]), weights["last.safetensors"]
+    assert found["init_from"] == {"sha256": sha256}
+    assert found["command"].endswith(f" --init-from {sha256[:8]}.safetensors")
     assert str(trained) not in "".join(files.values())
     (run / "recipe.json").write_text(json.dumps({**start, "init_from": "nowhere"}))
     with pytest.raises(QuadspikeError, match="which is not there to be named"):

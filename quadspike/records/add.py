@@ -51,6 +51,7 @@ def record_run(
         content = _content(found, recipe, repository, export)
         if started is not None:
             content["init_from"] = _first_weights(Path(started))
+            content["command"] += f" --init-from {content['init_from']['sha256'][:8]}.safetensors"
         if note:
             content["note"] = note
         return {
