@@ -217,6 +217,7 @@ def test_a_training_step_can_be_captured_in_a_cuda_graph():
     [
         {"optimizer": "sgd", "loss": "tet"},
         {"optimizer": "adam", "lr": 1e-3, "loss": "tet"},
+        {"optimizer": "muon", "nesterov": True},
         {"aid": "sml", "loss": "im"},
         {"norm": "mpbn"},
         {"neuron": "im-lif", "surrogate": "rectangle"},

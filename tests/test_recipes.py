@@ -284,7 +284,7 @@ BAD = {
     "warmup_epochs": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
     **{
         f: NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None, 0])
-        for f in ("lr", "initial_gain", "window_scale")
+        for f in ("lr", "turn", "initial_gain", "window_scale")
     },
     **{
         f: NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", 0])

@@ -28,7 +28,7 @@ Dataset = Literal[
 ]
 LossName = Literal["ce", "tet", "im", "lts"]
 AidName = Literal["sml", "shortcuts", "imp"]
-OptimizerName = Literal["sgd", "adam"]
+OptimizerName = Literal["sgd", "muon", "adam"]
 Precision = Literal["fp32", "bf16", "fp64"]
 ImageTransform = Literal["paper", "usual"]
 
@@ -70,7 +70,7 @@ def check_values(recipe: Recipe) -> None:
 
 
 _OPTIONAL = ("surrogate", "aid", "split", "frames_by", "clip")
-_POSITIVE = ("lr", "clip", "window_scale")
+_POSITIVE = ("lr", "turn", "clip", "window_scale")
 _FLAGS = (
     "detach_reset",
     "fixed_norm",

@@ -94,9 +94,12 @@ class Recipe:
         small_epochs: How many epochs these are.
         graded_epochs: First epochs in which a neuron emits u / (2 u_th), cut to [0, 1], instead of
             a spike.
-        optimizer: sgd (with momentum) or adam (weight decay as L2).
+        optimizer: sgd (with momentum), muon (sgd, but normalised weights keep their length and
+            turn, in all their directions alike) or adam (weight decay as L2).
         lr: The highest learning rate; from there a cosine to zero.
-        momentum: Of sgd.
+        turn: About the angle, in radians, by which a step of muon turns weights at the highest
+            learning rate.
+        momentum: Of sgd and muon.
         nesterov: Look one step of that momentum ahead.
         weight_decay: On the weights of synapses; none on normalisation, biases and neurons.
         decay_all: Weight decay on those too.
@@ -160,6 +163,7 @@ class Recipe:
     graded_epochs: int = 0
     optimizer: OptimizerName = "sgd"
     lr: float = 0.1
+    turn: float = 0.03
     momentum: float = 0.9
     nesterov: bool = False
     weight_decay: float = 1e-4

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
+from quadspike.training.muon import Muon, normalised_weights
 from quadspike.training.recipe import Recipe
 
 
@@ -29,20 +30,24 @@ def learning_rate(recipe: Recipe, step: int, steps_per_epoch: int) -> float:
 
 
 def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
-    """SGD with momentum or Adam with L2 decay; only the weights of synapses decay, unless all do.
+    """SGD with momentum, Muon, or Adam with L2 decay.
 
-    A neuron's own parameters learn at its `rate_factor`.
+    Only the weights of synapses decay, unless all do; those that Muon turns do not. A
+    neuron's own parameters learn at its `rate_factor`.
 
     Its state exists from the start, as zeros: the first step is like every other, in a graph
     and out, and a checkpoint always holds the same tensors.
     """
     learned = [p for p in model.parameters() if p.requires_grad]
-    exempt = set() if recipe.decay_all else _exempt(model)
+    exempt: set[Tensor] = set() if recipe.decay_all else _exempt(model)
     neurons = [module for module in model.modules() if isinstance(module, Neuron)]
-    factors = {p: n.rate_factor for n in neurons for p in n.parameters()}
-    kinds: dict[tuple[bool, float], list[nn.Parameter]] = {}
+    factors: dict[Tensor, float] = {p: n.rate_factor for n in neurons for p in n.parameters()}
+    turning = set(normalised_weights(model)) if recipe.optimizer == "muon" else set()
+    factors.update(dict.fromkeys(turning, recipe.turn / recipe.lr))
+    exempt |= turning
+    kinds: dict[tuple[bool, float, bool], list[nn.Parameter]] = {}
     for parameter in learned:
-        kind = parameter not in exempt, factors.get(parameter, 1.0)
+        kind = parameter not in exempt, factors.get(parameter, 1.0), parameter in turning
         kinds.setdefault(kind, []).append(parameter)
     device = learned[0].device
 
@@ -57,16 +62,16 @@ def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
             "weight_decay": recipe.weight_decay if decays else 0.0,
             "lr": rate(factor),
             "factor": factor,
+            "turns": turns,
         }
-        for (decays, factor), parameters in kinds.items()
+        for (decays, factor, turns), parameters in kinds.items()
     ]
     optimizer: torch.optim.Optimizer
     slots: tuple[str, ...]
-    if recipe.optimizer == "sgd":
-        optimizer = torch.optim.SGD(
-            groups, momentum=recipe.momentum, nesterov=recipe.nesterov, fused=True
-        )
-        slots = ("momentum_buffer",) if recipe.momentum else ()
+    if recipe.optimizer in ("sgd", "muon"):
+        kind_of = Muon if recipe.optimizer == "muon" else torch.optim.SGD
+        optimizer = kind_of(groups, momentum=recipe.momentum, nesterov=recipe.nesterov, fused=True)
+        slots = ("momentum_buffer",) if recipe.momentum or turning else ()
     else:
         capturable = device.type == "cuda"
         optimizer = torch.optim.Adam(groups, betas=(0.9, 0.999), fused=True, capturable=capturable)
@@ -79,7 +84,7 @@ def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
     return optimizer
 
 
-def _exempt(model: nn.Module) -> set[nn.Parameter]:
+def _exempt(model: nn.Module) -> set[Tensor]:
     """What does not decay: all but the weights of synapses."""
     apart = {
         parameter

@@ -47,9 +47,9 @@ def check_schedule_fields(recipe: Recipe) -> None:
             f"the warm-up of {recipe.warmup_epochs:g} epochs takes all of the {recipe.epochs}; "
             "shorten it"
         )
-    if recipe.nesterov and not (recipe.optimizer == "sgd" and recipe.momentum):
+    if recipe.nesterov and not (recipe.optimizer in ("sgd", "muon") and recipe.momentum):
         raise QuadspikeError(
-            f"nesterov is for sgd with momentum, got optimizer={recipe.optimizer!r}, "
+            f"nesterov is for sgd and muon with momentum, got optimizer={recipe.optimizer!r}, "
             f"momentum={recipe.momentum:g}; leave it out"
         )
     if recipe.batch_size % recipe.accumulate:
