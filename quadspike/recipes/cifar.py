@@ -59,6 +59,42 @@ def cifar10_resnet19_strong(
     )
 
 
+def cifar10_speedrun(
+    timesteps: int = 2, neuron: str = "qif", loss: LossName = "ce", epochs: int = 96
+) -> Recipe:
+    """The way to 96 % in the least time: Muon, and first what costs least.
+
+    Half of the epochs are graded, the first of them with images of 20 x 20, and only the last
+    quarter shows all steps.
+
+    >>> recipe = cifar10_speedrun()
+    >>> recipe.small_epochs, recipe.graded_epochs, recipe.full_epochs
+    (38, 48, 24)
+    """
+    small = 2 * epochs // 5
+    several = {"train_timesteps": 1, "full_epochs": -(-epochs // 4)} if timesteps > 1 else {}
+    return cifar10_resnet19(timesteps, neuron, loss).but(
+        name="cifar10-speedrun",
+        neuron_constants=had_by(neuron, {"u2": -2}),
+        surrogate="dspike",
+        label_smoothing=0.1,
+        epochs=epochs,
+        batch_size=512,
+        small_size=20 if small else None,
+        small_epochs=small,
+        graded_epochs=epochs // 2,
+        optimizer="muon",
+        lr=0.4,
+        turn=0.02,
+        nesterov=True,
+        weight_decay=5e-4,
+        cutout=8,
+        autoaugment=True,
+        evaluate_every=epochs,
+        **several,
+    )
+
+
 def cifar100_resnet19(timesteps: int = 2, neuron: str = "qif", loss: LossName = "ce") -> Recipe:
     """The paper's, for T = 2 or 4: as CIFAR-10, with AutoAugment."""
     return cifar10_resnet19(timesteps, neuron, loss).but(

@@ -5,7 +5,6 @@ PyTorch has a Muon too; it takes matrices only, and no step of it can be capture
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 import torch
@@ -17,6 +16,8 @@ from quadspike.soma import Soma
 
 _QUINTIC = 3.4445, -4.7750, 2.0315
 _ROUNDS = 5
+_FEW = 127
+"""Matrices of up to one row more go together."""
 
 
 def normalised_weights(model: nn.Module) -> list[Tensor]:
@@ -37,21 +38,16 @@ def normalised_weights(model: nn.Module) -> list[Tensor]:
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """`U V^T` of each matrix `U S V^T`, roughly: what becomes of S lies around 1.
+    """`U V^T` of each matrix `U S V^T`, roughly: S becomes about 1, or stays 0.
 
-    Five rounds of `X <- a X + b (X X^T) X + c (X X^T)^2 X`, which all products are: no
-    decomposition.
+    Five rounds of `X <- a X + b (X X^T) X + c (X X^T)^2 X`: products, no decomposition.
     """
-    if matrices.shape[-2] > matrices.shape[-1]:
-        return orthogonal(matrices.mT).mT
     a, b, c = _QUINTIC
-    x = matrices / _length(matrices)
-    if x.is_cuda:
-        x = x.bfloat16()
+    x = matrices * (1 / _lengths(matrices)).to(matrices.dtype)
     for _ in range(_ROUNDS):
         square = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
-    return x.to(matrices.dtype)
+    return x
 
 
 class Muon(torch.optim.SGD):
@@ -62,49 +58,80 @@ class Muon(torch.optim.SGD):
 
         W <- W - lr O |W| / |O|, brought back to its length
 
-    so `lr` is about the angle of a step. W has a row for each output.
+    so `lr` is about the angle of a step. W has a row for each output. Where `found_inf` is not
+    zero nothing changes, as with SGD.
     """
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """Turn what turns; then SGD moves the rest, which alone has gradients left."""
         for group in self.param_groups:
-            if group["turns"]:
-                given = [p for p in group["params"] if p.grad is not None]
-                for _, alike in groupby(sorted(given, key=_shape), key=_shape):
-                    self._turn(list(alike), group)
+            weights = [p for p in group["params"] if group["turns"] and p.grad is not None]
+            if weights:
+                self._turn(weights, group)
         super().step(closure)
 
-    def _turn(self, weights: list[nn.Parameter], group: dict[str, Any]) -> None:
-        """One step of weights of one shape."""
-        buffers = [self.state[weight]["momentum_buffer"] for weight in weights]
-        before, momentum = _rows(weights), _rows(buffers)
-        gradient = _rows([weight.grad for weight in weights if weight.grad is not None])
-        moved = group["momentum"] * momentum + gradient
-        direction = gradient + group["momentum"] * moved if group["nesterov"] else moved
-        turn, length = orthogonal(direction), _length(before)
-        after = before - group["lr"] * turn * (length / _length(turn))
-        after *= length / _length(after)
-        spoilt = getattr(self, "found_inf", None)
-        if spoilt is not None:
-            moved = torch.where(spoilt > 0, momentum, moved)
-            after = torch.where(spoilt > 0, before, after)
-        for weight, buffer, now, pace in zip(weights, buffers, after, moved, strict=True):
-            weight.copy_(now.view(weight.shape))
-            buffer.copy_(pace.view(weight.shape))
+    def _turn(self, weights: list[Tensor], group: dict[str, Any]) -> None:
+        gradients = [weight.grad for weight in weights if weight.grad is not None]
+        lengths, mu = torch._foreach_norm(weights), group["momentum"]
+        momenta = [self.state[weight]["momentum_buffer"] for weight in weights]
+        spoilt = getattr(self, "found_inf", weights[0].new_zeros(())) > 0
+        for gradient in gradients:
+            gradient.masked_fill_(spoilt, 0)
+        one = torch.ones_like(lengths[0])
+        torch._foreach_mul_(momenta, torch.where(spoilt, one, mu * one))
+        torch._foreach_add_(momenta, gradients)
+        if group["nesterov"]:
+            momenta = list(torch._foreach_add(gradients, momenta, alpha=mu))
+        for weight, length, turn in zip(weights, lengths, _directions(momenta), strict=True):
+            weight.addcmul_(turn.to(weight.dtype), -group["lr"] * ~spoilt * length)
             weight.grad = None
+        for weight, length, now in zip(weights, lengths, torch._foreach_norm(weights), strict=True):
+            weight.mul_(torch.where(spoilt, one, length / now.clamp(min=1e-30)))
 
 
-def _shape(weight: nn.Parameter) -> tuple[int, ...]:
-    return tuple(weight.shape)
+def _directions(weights: list[Tensor]) -> list[Tensor]:
+    """`orthogonal` of each, of length 1. Like ones together, filled up with zeros."""
+    matrices = [_matrix(weight) for weight in weights]
+    buckets: dict[int, list[int]] = {}
+    for index, matrix in enumerate(matrices):
+        buckets.setdefault(max(_FEW, len(matrix) - 1).bit_length(), []).append(index)
+    found: dict[int, Tensor] = {}
+    for indices in buckets.values():
+        rows, columns = (max(matrices[index].shape[side] for index in indices) for side in (0, 1))
+        dtype = torch.bfloat16 if weights[0].is_cuda else weights[0].dtype
+        batch = weights[0].new_zeros(len(indices), rows, columns, dtype=dtype)
+        for place, index in enumerate(indices):
+            _corner(batch[place], matrices[index]).copy_(matrices[index])
+        turned = orthogonal(batch)
+        turned *= (1 / _lengths(turned)).to(dtype)
+        for place, index in enumerate(indices):
+            found[index] = _like(_corner(turned[place], matrices[index]), weights[index])
+    return [found[index] for index in range(len(weights))]
 
 
-def _rows(tensors: list[Tensor] | list[nn.Parameter]) -> Tensor:
-    """One matrix of each, a row for every output."""
-    return torch.stack([tensor.flatten(1) for tensor in tensors])
+def _matrix(weight: Tensor) -> Tensor:
+    """A row for each output, or a column where there are more outputs than inputs.
+
+    Channels last, as the weights of convolutions lie on a GPU.
+    """
+    matrix = weight.movedim(1, -1).flatten(1)
+    return matrix.mT if len(matrix) > matrix.shape[1] else matrix
 
 
-def _length(matrices: Tensor) -> Tensor:
+def _like(matrix: Tensor, weight: Tensor) -> Tensor:
+    """`_matrix` undone."""
+    moved = weight.movedim(1, -1)
+    upright = matrix.mT if len(matrix) != len(weight) else matrix
+    return upright.reshape(moved.shape).movedim(-1, 1)
+
+
+def _corner(padded: Tensor, matrix: Tensor) -> Tensor:
+    return padded[: matrix.shape[0], : matrix.shape[1]]
+
+
+def _lengths(matrices: Tensor) -> Tensor:
     """Frobenius norms, above zero."""
-    length: Tensor = torch.linalg.vector_norm(matrices, dim=(-2, -1), keepdim=True)
-    return length.clamp(min=1e-30)
+    dtype = torch.promote_types(matrices.dtype, torch.float32)
+    lengths: Tensor = torch.linalg.vector_norm(matrices, dim=(-2, -1), keepdim=True, dtype=dtype)
+    return lengths.clamp(min=1e-30)
