@@ -129,7 +129,6 @@ def epochs(lines, **changes):
         (("weights", "last.safetensors"), "0" * 64, "last.safetensors is not the file"),
         (("environment", "source"), "0" * 64, "no commit up to HEAD has its source"),
         (("environment", "source"), None, "no commit up to HEAD has its source"),
-        (("environment", "commit"), "0" * 40, "with changes on top of commit 0000000000"),
         (("layers", 0), {}, "it is damaged: KeyError"),
     ],
 )
@@ -199,14 +198,13 @@ def test_first_weights_are_named_by_their_fingerprint_and_not_by_their_place(
         record_run(run, Repository(repository))
 
 
-def test_a_changed_tree_or_another_commit_proves_nothing(run, repository):
+def test_source_that_no_commit_has_or_another_commit_proves_nothing(run, repository, tmp_path):
     first = git(repository, "rev-parse", "HEAD")
     (repository / "quadspike" / "more.py").write_text("1\n")
     second = commit(repository, "more")
     try:
         for noted, clean, said in (
             (first, True, None),
-            (first, False, "with changes on top of commit"),
             (second, True, "the source at commit"),
             ("1" * 40, True, "is not in this repository"),
         ):
@@ -217,9 +215,15 @@ def test_a_changed_tree_or_another_commit_proves_nothing(run, repository):
             else:
                 with pytest.raises(QuadspikeError, match=said):
                     record_run(run, Repository(repository))
-        change(run / "record.json", ("environment", "commit"), None)
-        found = json.loads(record_run(run, Repository(repository))[RECORD])
-        assert found["commit"] == first  # the source that made it, not the newest
+        for noted, said in ((None, "made where git was not"), (second, "made with changes on top")):
+            change(run / "record.json", ("environment", "commit"), noted)
+            change(run / "record.json", ("environment", "clean"), False if noted else None)
+            found = json.loads(record_run(run, Repository(repository))[RECORD])
+            assert found["commit"] == first  # the source that made it, not the newest, nor HEAD's
+            other = shutil.copytree(run, tmp_path / f"other-{noted}")
+            change(other / "record.json", ("environment", "source"), "0" * 64)
+            with pytest.raises(QuadspikeError, match=said):
+                record_run(other, Repository(repository))
     finally:
         git(repository, "reset", "-q", "--hard", first)
         (repository / "records").mkdir(exist_ok=True)

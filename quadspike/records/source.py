@@ -40,15 +40,11 @@ class Repository:
 
 def prove(environment: Mapping[str, Any], commit: str, repository: Repository) -> None:
     """Refuse a record unless `commit` holds just the code that made it."""
-    noted, source = environment.get("commit"), environment.get("source")
+    noted, source = _unchanged(environment), environment.get("source")
     if not source:
         raise QuadspikeError("it has no fingerprint of the source it was made with")
     if noted not in (None, commit):
         raise QuadspikeError(f"the run noted commit {noted}, the record says {commit}")
-    if noted is not None and environment.get("clean") is not True:
-        raise QuadspikeError(
-            f"it was made with changes on top of commit {noted[:10]}; commit them and run it again"
-        )
     if not repository.has(commit):
         raise QuadspikeError(
             f"commit {commit[:10]} is not in this repository; fetch all of its history"
@@ -63,14 +59,20 @@ def prove(environment: Mapping[str, Any], commit: str, repository: Repository) -
 
 def find_commit(environment: Mapping[str, Any], repository: Repository) -> str:
     """The commit of the code that made something, by what it noted or by its fingerprint."""
-    noted: str | None = environment.get("commit")
-    found = noted or repository.find(str(environment.get("source")))
+    found = _unchanged(environment) or repository.find(str(environment.get("source")))
     if found is None:
+        noted = environment.get("commit")
+        where = f"with changes on top of commit {noted[:10]}" if noted else "where git was not"
         raise QuadspikeError(
-            "it was made where git was not at hand, and no commit up to HEAD has its source; "
-            "commit that source, or check out a branch that has it"
+            f"it was made {where}, and no commit up to HEAD has its source; commit that source, or "
+            "check out a branch that has it"
         )
     return found
+
+
+def _unchanged(environment: Mapping[str, Any]) -> str | None:
+    """The commit that was checked out, if nothing was changed on top of it."""
+    return environment.get("commit") if environment.get("clean") is True else None
 
 
 @cache
