@@ -88,6 +88,10 @@ def test_the_report_reads_a_record(record, trained):
     assert [epoch.test_accuracy for epoch in shown.epochs] == [
         epoch.test_accuracy for epoch in original.epochs
     ]
+    for ours, theirs in zip(shown.record.layers, original.record.layers, strict=True):
+        mine, fine = ours.histogram, theirs.histogram
+        assert (mine.low, mine.high, len(mine.counts)) == (fine.low, fine.high, 40)
+        assert mine.counts[20] == sum(fine.counts[60:63])
 
 
 def test_adding_twice_is_the_same_and_another_of_that_name_is_refused(
@@ -244,7 +248,7 @@ def test_any_digit_changed_is_noticed(record, records):
                 store.read("runs", name)
             tried += 1
         path.write_text(text)
-    assert tried > 400
+    assert tried > 350
     assert problems(records) == []
 
 

@@ -145,3 +145,15 @@ def test_weights_it_started_from_are_a_setting(store):
     assert names == ["digits-mlp, init from weights 01234567", "digits-mlp"]
     put(store, "tuned/only", 0.94, recipe="digits-mlp", content=first)
     assert "`digits-mlp` with init from weights 01234567;" in sentence(table(store, "tuned"))
+
+
+def test_what_changes_nothing_is_no_setting(store):
+    """The angle of a step is Muon's alone, and TET's weight TET's."""
+    put(store, "study/a", 0.90, seed=0, turn=0.05, tet_lambda=0.1, **SHORT)
+    put(store, "study/b", 0.91, seed=1, turn=0.01, **SHORT)
+    put(store, "study/c", 0.92, optimizer="muon", turn=0.05, **SHORT)
+    headings, muon, sgd = rows(table(store, "study"))
+    assert headings[:2] == ["optimizer", "turn"]
+    assert "tet lambda" not in headings
+    assert (muon[:2], muon[-1]) == (["muon", "0.05"], "1")
+    assert (sgd[:2], sgd[-1]) == (["sgd", NOTHING], "2")

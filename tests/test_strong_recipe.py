@@ -1,4 +1,4 @@
-"""The recipe of the best record, and how it follows what it is given."""
+"""The recipes of the best records, and how they follow what they are given."""
 
 from __future__ import annotations
 
@@ -26,6 +26,31 @@ def test_the_strong_recipe_is_the_one_on_record(name, loss, unlike):
     run = json.loads((ROOT / "records/runs" / name / "recipe.json").read_text())["recipe"]
     recipe = create_recipe("cifar10-resnet19-strong", loss=loss)
     assert recipe.differences(Recipe.from_dict(run)).keys() == unlike
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_fast_recipe_is_the_one_on_record(seed):
+    saved = ROOT / "records/runs" / f"cifar10-speedrun-seed{seed}" / "recipe.json"
+    run = Recipe.from_dict(json.loads(saved.read_text())["recipe"])
+    assert run == create_recipe("cifar10-speedrun", seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("given", "small", "graded", "full"),
+    [
+        ({}, (20, 51), 64, 32),
+        ({"epochs": 1}, (None, 0), 0, 1),
+        ({"epochs": 2}, (None, 0), 1, 1),
+        ({"epochs": 5}, (20, 2), 2, 2),
+        ({"epochs": 10, "timesteps": 1}, (20, 4), 5, 0),
+        ({"epochs": 10, "timesteps": 4, "neuron": "lif"}, (20, 4), 5, 3),
+    ],
+)
+def test_the_fast_recipe_divides_its_epochs(given, small, graded, full):
+    recipe = create_recipe("cifar10-speedrun", **given)
+    assert (recipe.small_size, recipe.small_epochs) == small
+    assert (recipe.graded_epochs, recipe.full_epochs) == (graded, full)
+    assert recipe.evaluate_every == recipe.epochs
 
 
 @pytest.mark.parametrize(

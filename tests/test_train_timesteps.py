@@ -16,7 +16,7 @@ from quadspike.cli.display import Display
 from quadspike.data.geometry import Geometry
 from quadspike.data.split import Split
 from quadspike.models import load_model
-from quadspike.records.groups import heading, shown
+from quadspike.records.words import heading, shown
 from quadspike.training import Recipe, evaluate, train
 from quadspike.training.distributed import Workers
 from quadspike.training.examine import examine_layers

@@ -15,7 +15,7 @@ from quadspike.cli.recipes import recipes
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.training.fields import parse_fields
-from quadspike.training.recipe import Recipe
+from quadspike.training.recipe import Recipe, drafting
 
 O = TypeVar("O")  # noqa: E741
 
@@ -38,13 +38,12 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
         _explain(command, usage)
         return None
     name, rest = arguments[0], arguments[1:]
-    draft = _Draft(**vars(create_recipe(name)))
+    packaged = create_recipe(name)
 
-    def parse(recipe: Any = draft, options: Any = options, dry_run: bool = False) -> Any:
-        given = {field: v for field, v in recipe.as_dict().items() if field in _named(rest)}
-        return Asked(name, create_recipe(name, **given), options, dry_run)
+    def parse(recipe: Any = packaged, options: Any = options, dry_run: bool = False) -> Any:
+        return recipe, options, dry_run
 
-    parse.__annotations__ |= {"recipe": _Draft, "options": type(options), "dry_run": bool}
+    parse.__annotations__ |= {"recipe": Recipe, "options": type(options), "dry_run": bool}
     parse.__doc__ = f"""{does}
 
     Args:
@@ -53,11 +52,12 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
         dry_run: Say what it would take, and train nothing.
     """
     config = (FlagCreatePairsOff, OmitArgPrefixes)
-    with _NUMBERS_BY_NAME:
-        found: Asked[O] = tyro.cli(
+    with _NUMBERS_BY_NAME, drafting():
+        recipe, own, dry_run = tyro.cli(
             parse, prog=f"quadspike {command} {name}", args=rest, config=config
         )
-    return found
+    given = {field: v for field, v in recipe.as_dict().items() if field in _named(rest)}
+    return Asked(name, create_recipe(name, **given), own, dry_run)
 
 
 def _named(arguments: list[str]) -> set[str]:
@@ -68,14 +68,6 @@ def _named(arguments: list[str]) -> set[str]:
     """
     options = (word.partition("=")[0] for word in arguments if word.startswith("--"))
     return {option[2:].replace("-", "_").removeprefix("no_") for option in options}
-
-
-@dataclass(frozen=True)
-class _Draft(Recipe):
-    __doc__ = Recipe.__doc__
-
-    def __post_init__(self) -> None:
-        """Nothing yet: what a recipe makes of its neuron is checked once the neuron is known."""
 
 
 _NUMBERS_BY_NAME = ConstructorRegistry()

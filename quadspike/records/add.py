@@ -116,9 +116,18 @@ def _content(
         "export": exported,
         "warnings": found["warnings"],
         "notes": notes,
-        "layers": rounded(found["layers"]),
+        "layers": rounded([_coarser(layer) for layer in found["layers"]]),
         "energy": rounded(found["energy"]),
     }
+
+
+def _coarser(layer: dict[str, Any]) -> dict[str, Any]:
+    """With every three bins of its histogram as one, which else is most of a record."""
+    histogram = layer["histogram"]
+    counts = histogram["counts"]
+    merged = [sum(counts[first : first + 3]) for first in range(0, len(counts), 3)]
+    even = len(counts) % 3 == 0
+    return {**layer, "histogram": {**histogram, "counts": merged if even else counts}}
 
 
 def _exported(folder: Path) -> dict[str, Any]:

@@ -9,14 +9,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from quadspike.analysis.report.numbers import duration
-from quadspike.records.groups import (
-    by_setting,
-    distinct,
-    markdown,
-    mean_percent,
-    read_runs,
-    seeds_of,
-)
+from quadspike.records.cells import markdown, mean_percent, seeds_of
+from quadspike.records.groups import by_setting, distinct, read_runs
 from quadspike.records.naming import recipe_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import Store

@@ -1,34 +1,30 @@
-"""Groups of records: who is in them, in what their recipes differ, and the words for it."""
+"""Groups of records: who is in them, and in what their recipes differ."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from statistics import fmean, stdev
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from quadspike.analysis.report.numbers import NOTHING
 from quadspike.errors import QuadspikeError
-from quadspike.methods.page import percent
 from quadspike.neurons import NEURONS, create_neuron
 from quadspike.records.runs import RunRecord, read_record
 from quadspike.records.store import Store
+from quadspike.records.words import phrase, shown
 from quadspike.training.constants import PREFIX, apart
 from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe
 
 NOT_A_SETTING = frozenset({"name", "seed", "evaluate_every"})
 """Fields of a recipe in which the runs of one setting may differ."""
-_HEADINGS = {"timesteps": "T", "train_timesteps": "T in training"}
-_SPEAK_FOR_THEMSELVES = ("neuron", "loss", "device")
-_NONES = {
-    "aid": "none",
-    "clip": "none",
-    "init_from": "new weights",
-    "split": "none",
-    "train_timesteps": "all",
+_MATTERS_WITH = {
+    "turn": ("optimizer", "muon"),
+    "tet_lambda": ("loss", "tet"),
+    "tet_phi": ("loss", "tet"),
+    "im_weight": ("loss", "im"),
 }
-"""What None is called; the other Nones leave it to the neuron or the network."""
+"""Fields that change nothing but with one value of another."""
 
 
 def group_names(store: Store) -> list[str]:
@@ -81,8 +77,17 @@ def setting(record: RunRecord) -> dict[str, Any]:
     Constants of the neuron are there one by one, as `neuron.a`, where the recipe has them.
     """
     recipe = apart(record.recipe.as_dict()).items()
-    own = {field: value for field, value in recipe if field not in NOT_A_SETTING}
+    own = {
+        field: value
+        for field, value in recipe
+        if field not in NOT_A_SETTING and _matters(field, record.recipe)
+    }
     return {**own, "init_from": record.first_weights, "device": record.summary["device"]}
+
+
+def _matters(field: str, recipe: Recipe) -> bool:
+    other, needed = _MATTERS_WITH.get(field, ("name", recipe.name))
+    return bool(getattr(recipe, other) == needed)
 
 
 def differing(records: Sequence[RunRecord]) -> list[str]:
@@ -113,23 +118,6 @@ def by_setting(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
     return list(found.values())
 
 
-def seeds_of(runs: Sequence[RunRecord]) -> str:
-    """How many seeds runs of one setting have, and how many runs if that is not the same."""
-    seeds = len({run.recipe.seed for run in runs})
-    return str(seeds) if seeds == len(runs) else f"{seeds}, {len(runs)} runs"
-
-
-def mean_percent(shares: Sequence[float]) -> str:
-    """Of accuracies, with the sample standard deviation where there are several."""
-    percents = [100 * share for share in shares]
-    return percent(fmean(percents), stdev(percents) if len(percents) > 1 else None)
-
-
-def markdown(headings: Sequence[str], align: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
-    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, align, *rows))
-
-
 def rank(record: RunRecord, field: str) -> tuple[int, float, str]:
     """For sorting by a field: what is left open, then numbers, then names."""
     found, at = value(record, field), place(record, field)
@@ -152,49 +140,7 @@ def _window_centre(recipe: Recipe) -> float:
     return round(float(low + high) / 2, 6)
 
 
-def heading(field: str) -> str:
-    """A field as a person calls it.
-
-    >>> heading("detach_reset"), heading("timesteps"), heading("neuron.u_th")
-    ('detach reset', 'T', 'u_th')
-    """
-    if field.startswith(PREFIX):
-        return field.removeprefix(PREFIX)
-    return _HEADINGS.get(field, field.replace("_", " "))
-
-
-def shown(field: str, value: Any) -> str:
-    """A value as a person writes it.
-
-    >>> shown("eta", None), shown("clip", None), shown("detach_reset", True), shown("lr", 0.1)
-    ('own', 'none', 'yes', '0.1')
-    >>> shown("neuron", "lif"), shown("neuron", "im-lif")
-    ('LIF', 'im-lif')
-    """
-    if value is None:
-        return _NONES.get(field, "own")
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if field in ("neuron", "loss") and len(value) <= 4:
-        return str(value).upper()
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def label(record: RunRecord, fields: Sequence[str]) -> str:
     """The setting of a run in words, by some of its fields: `LIF, window mean, T = 4`."""
     found = {field: value(record, field) for field in fields}
     return ", ".join(phrase(field, had) for field, had in found.items() if had != NOTHING)
-
-
-def phrase(field: str, value: Any) -> str:
-    """A field and its value in words.
-
-    >>> phrase("detach_reset", False), phrase("window", "mean"), phrase("timesteps", 4)
-    ('no detach reset', 'window mean', 'T = 4')
-    """
-    name = heading(field)
-    if isinstance(value, bool):
-        return name if value else f"no {name}"
-    if field in _SPEAK_FOR_THEMSELVES:
-        return shown(field, value)
-    return f"{name}{' ' if isinstance(value, str | None) else ' = '}{shown(field, value)}"

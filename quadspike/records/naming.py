@@ -5,8 +5,9 @@ from __future__ import annotations
 from quadspike.recipes import RECIPES
 from quadspike.recipes.registry import packaged_as
 from quadspike.records.command import changes
-from quadspike.records.groups import NOT_A_SETTING, phrase
+from quadspike.records.groups import NOT_A_SETTING
 from quadspike.records.runs import RunRecord
+from quadspike.records.words import phrase
 from quadspike.training.constants import PREFIX
 from quadspike.training.recipe import Recipe
 

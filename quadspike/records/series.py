@@ -8,18 +8,9 @@ from statistics import fmean
 from typing import Literal
 
 from quadspike.errors import QuadspikeError, check_name
-from quadspike.records.groups import (
-    by_setting,
-    differing,
-    heading,
-    label,
-    place,
-    rank,
-    setting,
-    shown,
-    value,
-)
+from quadspike.records.groups import by_setting, differing, label, place, rank, setting, value
 from quadspike.records.runs import RunRecord
+from quadspike.records.words import heading, shown
 
 Points = list[tuple[float, float]]
 

@@ -14,16 +14,10 @@ from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 from quadspike.methods.page import percent
 from quadspike.recipes import RECIPES, paper_figure
+from quadspike.records.cells import markdown, mean_percent
 from quadspike.records.fastest import fastest_table
 from quadspike.records.group_table import group_table
-from quadspike.records.groups import (
-    markdown,
-    mean_percent,
-    read_group,
-    read_groups,
-    read_runs,
-    setting,
-)
+from quadspike.records.groups import read_group, read_groups, read_runs, setting
 from quadspike.records.naming import run_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import FASTEST, Store
