@@ -33,6 +33,7 @@ SETTINGS = {
         "--optimizer sgd",
         "imp": "digits-mlp --aid imp --loss lts --epochs 1 --optimizer sgd --lr 0.1",
         "average": "digits-mlp --ema 0.9 --epochs 1 --optimizer sgd --lr 0.1",
+        "muon": "digits-mlp --optimizer muon --nesterov --epochs 1 --lr 0.1",
         "dropout-sgd": "digits-cnn --model resnet8 --dropout 0.2 --accumulate 2 "
         "--optimizer sgd --lr 0.1 --epochs 10",
         "dropout-adam": "digits-cnn --model resnet8 --dropout 0.5 --loss tet "
@@ -89,7 +90,7 @@ def check_alike(folder, expected):
 # -- the same run ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", ["adam", "sgd", "dropout", "heads", "imp", "average"])
+@pytest.mark.parametrize("setting", ["adam", "sgd", "dropout", "heads", "imp", "average", "muon"])
 def test_two_workers_follow_one(runs, setting):
     alone, together = runs(setting), runs(setting, 2)
     assert len(together[1]) == (50 if setting in ("adam", "sgd") else 5)

@@ -26,6 +26,7 @@ SETTINGS = {
         "imp": f"digits-mlp {ADAM} --aid imp --loss lts",
         "dropout": f"digits-cnn {SGD} --model resnet8 --dropout 0.2 --clip 1",
         "average": f"digits-mlp {SGD} --ema 0.9 --train-timesteps 1",
+        "muon": "digits-mlp --optimizer muon --nesterov --lr 0.1",
     }.items()
 }
 EVERY_STEP = ("--checkpoint-minutes", "0")
@@ -103,7 +104,7 @@ def kill_until_finished(driver, setting, out, expected, accidents, *, every="0")
 
 @pytest.mark.parametrize(
     ("number", "setting"),
-    list(enumerate(["adam", "sgd", "adam", "sgd", "average", "heads", "shortcuts", "imp"])),
+    list(enumerate(["adam", "sgd", "adam", "muon", "average", "heads", "shortcuts", "imp"])),
 )
 def test_a_killed_run_ends_alike(driver, uninterrupted, tmp_path, number, setting):
     expected, calls = uninterrupted(setting)
