@@ -24,6 +24,7 @@ from quadspike.training import Recipe
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.graph import CapturedCount, CapturedStep, choose_runners
+from quadspike.training.muon import _directions
 from quadspike.training.network import copy_weights, make_network, read_tensors, to_device
 from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
@@ -365,3 +366,16 @@ def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path):
     assert found.fresh.accuracy == found.recorded
     elsewhere = evaluate(whole, device="cpu")
     assert abs(elsewhere.fresh.accuracy - found.recorded) <= 0.003  # one of 359 digits
+
+
+def test_muon_turns_in_bf16_as_in_float32():
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(128, 64, 3, 3), (512, 256, 3, 3), (256, 128, 1, 1), (64, 3, 3, 3), (256, 512)]
+    weights = [torch.randn(shape, generator=generator) for shape in shapes]
+    on_gpu = [weight.to("cuda", memory_format=_format(weight)) for weight in weights]
+    for one, other in zip(_directions(weights), _directions(on_gpu), strict=True):
+        assert float((one * other.float().cpu()).sum()) > 0.99  # both are of length 1
+
+
+def _format(weight):
+    return torch.channels_last if weight.ndim == 4 else torch.contiguous_format

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from quadspike import create_model
-from quadspike.training import Recipe
+from quadspike import QuadspikeError, create_model
+from quadspike.training import Recipe, muon
 from quadspike.training.muon import Muon, normalised_weights, orthogonal
 from quadspike.training.schedule import make_optimizer, set_learning_rate
+from quadspike.training.trainee import Trainee
 
 RECIPE = Recipe("mine", "digits", "cnn", optimizer="muon", lr=0.2, turn=0.05, weight_decay=0.01)
 
@@ -113,11 +114,11 @@ def test_all_else_moves_as_with_sgd() -> None:
     model = with_gradients(network())
     twin = copy.deepcopy(model)
     with_gradients(twin)
-    muon, sgd = make_optimizer(RECIPE, model), make_optimizer(RECIPE.but(optimizer="sgd"), twin)
-    assert isinstance(muon, Muon)
+    turns, sgd = make_optimizer(RECIPE, model), make_optimizer(RECIPE.but(optimizer="sgd"), twin)
+    assert isinstance(turns, Muon)
     turning = set(normalised_weights(model))
     for _ in range(2):
-        muon.step()
+        turns.step()
         sgd.step()
         with_gradients(model)
         with_gradients(twin)
@@ -135,7 +136,8 @@ def test_a_spoilt_step_changes_nothing() -> None:
         parameter.grad = torch.full_like(parameter, torch.nan)
     optimizer.found_inf.fill_(1)  # type: ignore[attr-defined]
     optimizer.step()
-    torch.testing.assert_close((model.state_dict(), optimizer.state_dict()["state"]), kept)
+    now = model.state_dict(), optimizer.state_dict()["state"]
+    torch.testing.assert_close(now, kept, rtol=0, atol=0)
 
 
 def test_without_momentum_it_turns_along_the_gradient() -> None:
@@ -151,3 +153,67 @@ def test_a_weight_without_a_gradient_is_left_alone() -> None:
     before, weight.grad = weight.detach().clone(), None
     make_optimizer(RECIPE, model).step()
     assert torch.equal(weight, before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("scale", [1e-36, 1e-30, 1e-26, 1e-20, 1e20])
+def test_no_size_of_a_gradient_is_too_small_or_too_large(dtype: torch.dtype, scale: float) -> None:
+    matrix = (scale * torch.randn(1, 8, 20, generator=torch.Generator().manual_seed(0))).to(dtype)
+    found = orthogonal(matrix)
+    assert found.isfinite().all()
+    if scale > 1e-30:
+        sizes = torch.linalg.svdvals(found.float())
+        assert sizes.min() > 0.6
+        assert sizes.max() < 1.25
+
+
+def test_a_weight_stays_where_its_gradient_is_zero_and_turns_again_after() -> None:
+    model = with_gradients(network())
+    optimizer = make_optimizer(RECIPE, model)
+    optimizer.step()
+    weight = normalised_weights(model)[1]
+    before = weight.detach().clone()
+    for _ in range(1000):  # its momentum comes to be zero
+        weight.grad = torch.zeros_like(weight)
+        optimizer.step()
+    assert torch.equal(weight, before)
+    with_gradients(model)
+    optimizer.step()
+    assert angle(before, weight) == pytest.approx(0.05, rel=0.1)
+
+
+def test_weights_of_all_shapes_turn_as_each_would_alone() -> None:
+    shapes = [(300, 40), (5, 3, 3), (130, 2, 3, 3), (200, 16, 3, 3), (4, 200, 1, 1), (64, 3, 3, 3)]
+    generator = torch.Generator().manual_seed(0)
+    weights = [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+    for weight, found in zip(weights, muon._directions(weights), strict=True):
+        rows = weight.flatten(1)
+        wide = rows if len(rows) <= rows.shape[1] else rows.mT
+        alone = orthogonal(wide[None])[0]
+        alone = (alone if len(rows) <= rows.shape[1] else alone.mT) / alone.norm()
+        torch.testing.assert_close(found.flatten(1), alone, rtol=1e-9, atol=1e-12)
+        assert found.shape == weight.shape
+
+
+def test_a_network_without_norms_is_refused() -> None:
+    with pytest.raises(QuadspikeError, match=r"'muon' turns .* this network has none"):
+        make_optimizer(RECIPE, create_model("cnn", in_channels=1, norm=None))
+
+
+def test_a_closure_is_called_first_and_its_loss_comes_back() -> None:
+    model, twin = network(), network()
+    optimizer = make_optimizer(RECIPE, model)
+    assert optimizer.step(lambda: with_gradients(model) and 3.0) == 3.0
+    make_optimizer(RECIPE, with_gradients(twin)).step()
+    torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=0, atol=0)
+
+
+def test_no_weight_that_turns_decays_and_heads_turn_too() -> None:
+    recipe = RECIPE.but(model="resnet8", aid="sml", decay_all=True, momentum=0.0)
+    trainee = Trainee(create_model("resnet8", in_channels=1), recipe)
+    optimizer = make_optimizer(recipe, trainee)
+    turning = [group for group in optimizer.param_groups if group["turns"]]
+    assert [group["weight_decay"] for group in turning] == [0.0]
+    held = set(turning[0]["params"])
+    assert any(p in held for p in trainee.heads.parameters())
+    assert set(optimizer.state) == held  # the others need no momentum

@@ -274,7 +274,9 @@ BAD = {
     **{f: NEVER | st.sampled_from([True, "3", None, 1.0]) for f in FROM_ZERO},
     **{f: NEVER | HUGE | st.sampled_from([True, "0.5", None, 1, 1.0]) for f in SHARES},
     "neuron_constants": NEVER.filter(lambda v: v != {}) | st.sampled_from(["a=1", None, 0.3]),
-    "tet_lambda": NEVER | HUGE | st.sampled_from([True, "0.5", None, 1.01]),
+    **{
+        f: NEVER | HUGE | st.sampled_from([True, "0.5", None, 1.01]) for f in ("tet_lambda", "turn")
+    },
     "window": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5)) | HUGE | st.just(True),
     "tet_phi": NEVER.filter(lambda v: v not in (-1, -0.5, 2.5))
     | HUGE
@@ -284,7 +286,7 @@ BAD = {
     "warmup_epochs": NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None]),
     **{
         f: NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", None, 0])
-        for f in ("lr", "turn", "initial_gain", "window_scale")
+        for f in ("lr", "initial_gain", "window_scale")
     },
     **{
         f: NEVER.filter(lambda v: v != 2.5) | HUGE | st.sampled_from([True, "0", 0])

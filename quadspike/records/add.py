@@ -122,12 +122,15 @@ def _content(
 
 
 def _coarser(layer: dict[str, Any]) -> dict[str, Any]:
-    """With every three bins of its histogram as one, which else is most of a record."""
+    """With every three bins of its histogram as one, if three divides them.
+
+    Else it would be most of a record.
+    """
     histogram = layer["histogram"]
     counts = histogram["counts"]
     merged = [sum(counts[first : first + 3]) for first in range(0, len(counts), 3)]
-    even = len(counts) % 3 == 0
-    return {**layer, "histogram": {**histogram, "counts": merged if even else counts}}
+    divides = len(counts) % 3 == 0
+    return {**layer, "histogram": {**histogram, "counts": merged if divides else counts}}
 
 
 def _exported(folder: Path) -> dict[str, Any]:

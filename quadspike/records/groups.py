@@ -71,8 +71,8 @@ def distinct(records: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def setting(record: RunRecord) -> dict[str, Any]:
-    """What may differ between runs: the recipe but for what is no setting, the weights it
-    started from, and the device.
+    """What may differ between runs: the recipe but for what is no setting or does not matter, the
+    weights it started from, and the device.
 
     Constants of the neuron are there one by one, as `neuron.a`, where the recipe has them.
     """
@@ -80,14 +80,15 @@ def setting(record: RunRecord) -> dict[str, Any]:
     own = {
         field: value
         for field, value in recipe
-        if field not in NOT_A_SETTING and _matters(field, record.recipe)
+        if field not in NOT_A_SETTING and matters(field, record.recipe)
     }
     return {**own, "init_from": record.first_weights, "device": record.summary["device"]}
 
 
-def _matters(field: str, recipe: Recipe) -> bool:
-    other, needed = _MATTERS_WITH.get(field, ("name", recipe.name))
-    return bool(getattr(recipe, other) == needed)
+def matters(field: str, recipe: Recipe) -> bool:
+    """Whether a field changes anything in this recipe."""
+    needed = _MATTERS_WITH.get(field)
+    return needed is None or bool(getattr(recipe, needed[0]) == needed[1])
 
 
 def differing(records: Sequence[RunRecord]) -> list[str]:

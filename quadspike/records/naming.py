@@ -5,7 +5,7 @@ from __future__ import annotations
 from quadspike.recipes import RECIPES
 from quadspike.recipes.registry import packaged_as
 from quadspike.records.command import changes
-from quadspike.records.groups import NOT_A_SETTING
+from quadspike.records.groups import NOT_A_SETTING, matters
 from quadspike.records.runs import RunRecord
 from quadspike.records.words import phrase
 from quadspike.training.constants import PREFIX
@@ -29,15 +29,19 @@ def recipe_name(recipe: Recipe) -> str:
     'cifar10-resnet19, weight decay = 0.0002'
     >>> recipe_name(create_recipe("cifar10-resnet19-strong", epochs=50, loss="tet"))
     'cifar10-resnet19-strong'
+    >>> recipe_name(create_recipe("cifar10-resnet19", turn=0.01))
+    'cifar10-resnet19'
     """
     if recipe.name not in RECIPES:
         return recipe.name
     for name in RECIPES:
-        if packaged_as(name, recipe).differences(recipe).keys() <= NOT_A_SETTING:
+        unlike = packaged_as(name, recipe).differences(recipe)
+        if all(field in NOT_A_SETTING or not matters(field, recipe) for field in unlike):
             return name
     changed = changes(recipe.name, recipe).items()
-    return ", ".join([recipe.name, *(phrase(k, new) for k, new in changed if _unsaid(k))])
+    said = [phrase(k, new) for k, new in changed if _is_said(k) and matters(k, recipe)]
+    return ", ".join([recipe.name, *said])
 
 
-def _unsaid(field: str) -> bool:
+def _is_said(field: str) -> bool:
     return field not in _SHOWN and not field.startswith(PREFIX)

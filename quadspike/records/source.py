@@ -62,7 +62,9 @@ def find_commit(environment: Mapping[str, Any], repository: Repository) -> str:
     found = _unchanged(environment) or repository.find(str(environment.get("source")))
     if found is None:
         noted = environment.get("commit")
-        where = f"with changes on top of commit {noted[:10]}" if noted else "where git was not"
+        where = (
+            f"with changes on top of commit {noted[:10]}" if noted else "where git was not at hand"
+        )
         raise QuadspikeError(
             f"it was made {where}, and no commit up to HEAD has its source; commit that source, or "
             "check out a branch that has it"

@@ -70,7 +70,7 @@ def check_values(recipe: Recipe) -> None:
 
 
 _OPTIONAL = ("surrogate", "aid", "split", "frames_by", "clip")
-_POSITIVE = ("lr", "turn", "clip", "window_scale")
+_POSITIVE = ("lr", "clip", "window_scale")
 _FLAGS = (
     "detach_reset",
     "fixed_norm",
@@ -105,6 +105,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 _RANGES: dict[str, tuple[float, float]] = {
     "momentum": (0, _BELOW_ONE),
+    "turn": (0, 1),
     "dropout": (0, _BELOW_ONE),
     "ema": (0, _BELOW_ONE),
     "label_smoothing": (0, _BELOW_ONE),

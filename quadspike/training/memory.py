@@ -78,9 +78,10 @@ def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.devic
         tensor.copy_(kept[name])
     for norm, sync in zip(norms, shared, strict=True):
         norm.sync = sync
-    slots = 2 if recipe.optimizer == "adam" else int(recipe.momentum > 0)
+    slots = {"sgd": int(recipe.momentum > 0), "muon": 2, "adam": 2}[recipe.optimizer]
     size = 8 if recipe.precision == "fp64" else 4
-    copies = 2 + slots + (recipe.ema > 0)  # weights, gradients, the optimizer's state, average
+    # weights, gradients, the optimizer's state and, of muon, directions; average
+    copies = 2 + slots + (recipe.ema > 0)
     return Need(count_parameters(trainee) * size * copies, max(1, sum(found.values()) // 2))
 
 

@@ -96,12 +96,13 @@ class Recipe:
             a spike.
         optimizer: sgd (with momentum), muon (sgd, but normalised weights keep their length and
             turn, in all their directions alike) or adam (weight decay as L2).
-        lr: The highest learning rate; from there a cosine to zero.
+        lr: The highest learning rate, of muon for what does not turn; from there a cosine to zero.
         turn: About the angle, in radians, by which a step of muon turns weights at the highest
             learning rate.
         momentum: Of sgd and muon.
         nesterov: Look one step of that momentum ahead.
-        weight_decay: On the weights of synapses; none on normalisation, biases and neurons.
+        weight_decay: On the weights of synapses but those that muon turns; none on normalisation,
+            biases and neurons.
         decay_all: Weight decay on those too.
         warmup_epochs: Epochs in which the learning rate rises to its highest.
         clip: Largest norm of the gradient, if any.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from quadspike.errors import QuadspikeError
 from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
@@ -43,6 +45,11 @@ def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
     neurons = [module for module in model.modules() if isinstance(module, Neuron)]
     factors: dict[Tensor, float] = {p: n.rate_factor for n in neurons for p in n.parameters()}
     turning = set(normalised_weights(model)) if recipe.optimizer == "muon" else set()
+    if recipe.optimizer == "muon" and not turning:
+        raise QuadspikeError(
+            "optimizer='muon' turns the weights of synapses right before a normalisation, and this "
+            "network has none; use 'sgd' or 'adam'"
+        )
     factors.update(dict.fromkeys(turning, recipe.turn / recipe.lr))
     exempt |= turning
     kinds: dict[tuple[bool, float, bool], list[nn.Parameter]] = {}
@@ -68,19 +75,20 @@ def make_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
     ]
     optimizer: torch.optim.Optimizer
     slots: tuple[str, ...]
+    having: Iterable[Tensor]
     if recipe.optimizer in ("sgd", "muon"):
         kind_of = Muon if recipe.optimizer == "muon" else torch.optim.SGD
         optimizer = kind_of(groups, momentum=recipe.momentum, nesterov=recipe.nesterov, fused=True)
-        slots = ("momentum_buffer",) if recipe.momentum or turning else ()
+        slots, having = ("momentum_buffer",), learned if recipe.momentum else turning
     else:
         capturable = device.type == "cuda"
         optimizer = torch.optim.Adam(groups, betas=(0.9, 0.999), fused=True, capturable=capturable)
-        slots = ("exp_avg", "exp_avg_sq")
-    for parameter in learned:
-        state = {slot: torch.zeros_like(parameter) for slot in slots}
+        slots, having = ("exp_avg", "exp_avg_sq"), learned
+    for weight in having:
+        state = {slot: torch.zeros_like(weight) for slot in slots}
         if recipe.optimizer == "adam":
             state["step"] = torch.zeros((), device=device)
-        optimizer.state[parameter] = state
+        optimizer.state[weight] = state
     return optimizer
 
 
