@@ -217,3 +217,16 @@ def test_no_weight_that_turns_decays_and_heads_turn_too() -> None:
     held = set(turning[0]["params"])
     assert any(p in held for p in trainee.heads.parameters())
     assert set(optimizer.state) == held  # the others need no momentum
+
+
+def test_a_weight_of_zeros_stays_and_a_frozen_one_is_not_asked() -> None:
+    model = network()
+    zeros, frozen = normalised_weights(model)[:2]
+    with torch.no_grad():
+        zeros.zero_()
+    frozen.requires_grad_(False)
+    assert not any(weight is frozen for weight in normalised_weights(model))
+    before = frozen.clone()
+    make_optimizer(RECIPE, with_gradients(model)).step()
+    assert torch.equal(zeros, torch.zeros_like(zeros))
+    assert torch.equal(frozen, before)

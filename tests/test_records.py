@@ -17,6 +17,7 @@ from quadspike.records import Repository, Store, record_run, verify
 from quadspike.records.command import train_command
 from quadspike.records.metrics import as_lines, compact, rounded
 from quadspike.records.runs import RECORD, read_record
+from quadspike.records.source import prove
 from quadspike.records.store import LARGEST
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import source_fingerprint
@@ -231,6 +232,14 @@ def test_source_that_no_commit_has_or_another_commit_proves_nothing(run, reposit
     finally:
         git(repository, "reset", "-q", "--hard", first)
         (repository / "records").mkdir(exist_ok=True)
+
+
+def test_a_record_is_of_the_commit_that_its_run_noted(record, repository):
+    content = json.loads((record / "record.json").read_text())
+    noted = {**content["environment"], "commit": "1" * 40}
+    prove({**noted, "clean": False}, content["commit"], Repository(repository))
+    with pytest.raises(QuadspikeError, match="the run noted commit 1111111111"):
+        prove({**noted, "clean": True}, content["commit"], Repository(repository))
 
 
 # -- what verify notices ---------------------------------------------------------------------

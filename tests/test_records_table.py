@@ -11,6 +11,7 @@ import pytest
 from quadspike import QuadspikeError
 from quadspike.recipes import create_recipe
 from quadspike.records import Store, filled, verify
+from quadspike.records.naming import recipe_name
 from quadspike.records.tables import HEADINGS, NONE_YET, table
 from tests.conftest import run_cli
 from tests.record_cases import put
@@ -63,13 +64,21 @@ def test_a_run_that_is_a_packaged_recipe_by_its_fields_has_that_one_s_name(tmp_p
     store, strong = Store(tmp_path), create_recipe("cifar10-resnet19-strong")
     by_flags = strong.differences(create_recipe("cifar10-resnet19"))
     by_flags = {field: ours for field, (ours, _) in by_flags.items() if field != "name"}
-    put(store, "flags", 0.9672, **by_flags, seed=1)
+    put(store, "flags", 0.9672, **by_flags, seed=1, turn=0.01)  # which is not Muon's here
     put(store, "name", 0.9670, recipe="cifar10-resnet19-strong")
     put(store, "mine", 0.9668, **by_flags, name="mine")
     together, own = rows(table(store))
     assert together["recipe"] == "cifar10-resnet19-strong"
     assert together["accuracy, %"].endswith("2 seeds")
     assert own["recipe"] == "mine"
+
+
+def test_a_name_says_only_what_matters():
+    recipe = create_recipe("cifar10-resnet19", weight_decay=2e-4, turn=0.01, tet_lambda=0.1)
+    assert recipe_name(recipe) == "cifar10-resnet19, weight decay = 0.0002"
+    turning = recipe.but(optimizer="muon", loss="tet")
+    assert "turn = 0.01" in recipe_name(turning)
+    assert "tet lambda = 0.1" in recipe_name(turning)
 
 
 def test_a_group_that_has_no_runs_is_answered_with_those_that_have(tmp_path):
