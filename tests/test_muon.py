@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from quadspike import QuadspikeError, create_model
+from quadspike.data.geometry import GEOMETRIES
 from quadspike.training import Recipe, muon
+from quadspike.training.memory import need
 from quadspike.training.muon import Muon, normalised_weights, orthogonal
+from quadspike.training.network import make_network
 from quadspike.training.schedule import make_optimizer, set_learning_rate
 from quadspike.training.trainee import Trainee
 
@@ -230,3 +233,11 @@ def test_a_weight_of_zeros_stays_and_a_frozen_one_is_not_asked() -> None:
     make_optimizer(RECIPE, with_gradients(model)).step()
     assert torch.equal(zeros, torch.zeros_like(zeros))
     assert torch.equal(frozen, before)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_its_momentum_and_its_directions_count_as_memory(momentum: float) -> None:
+    recipe, geometry = RECIPE.but(momentum=momentum), GEOMETRIES["digits"]
+    model = make_network(recipe, geometry)
+    found = need(model, recipe, geometry, torch.device("cpu")).fixed
+    assert found == 4 * 4 * sum(p.numel() for p in model.parameters())
