@@ -14,6 +14,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 from quadspike.cli.recipes import recipes
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
+from quadspike.recipes.registry import setting_of
 from quadspike.training.fields import parse_fields
 from quadspike.training.recipe import Recipe, drafting
 
@@ -47,7 +48,7 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
     parse.__doc__ = f"""{does}
 
     Args:
-        recipe: The setting; the defaults shown are the recipe's.
+        recipe: The setting; the defaults shown are the recipe's.{_following(name)}
         options: How to run it.
         dry_run: Say what it would take, and train nothing.
     """
@@ -58,6 +59,20 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
         )
     given = {field: v for field, v in recipe.as_dict().items() if field in _named(rest)}
     return Asked(name, create_recipe(name, **given), own, dry_run)
+
+
+def _following(name: str) -> str:
+    """What a recipe's fields do when it is given other epochs, in words.
+
+    >>> _following("cifar10-resnet19-strong")
+    ' --full-epochs and --graded-epochs follow --epochs.'
+    """
+    if "epochs" not in setting_of(name):
+        return ""
+    packaged = create_recipe(name)
+    unlike = packaged.differences(create_recipe(name, epochs=2 * packaged.epochs))
+    options = [f"--{field.replace('_', '-')}" for field in unlike if field != "epochs"]
+    return f" {', '.join(options[:-1])} and {options[-1]} follow --epochs."
 
 
 def _named(arguments: list[str]) -> set[str]:
