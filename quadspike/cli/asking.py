@@ -62,17 +62,17 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
 
 
 def _following(name: str) -> str:
-    """What a recipe's fields do when it is given other epochs, in words.
+    """Which fields of a recipe are others when it is given other epochs, in words.
 
     >>> _following("cifar10-resnet19-strong")
-    ' --full-epochs and --graded-epochs follow --epochs.'
+    ' From --epochs follow: --full-epochs, --graded-epochs.'
     """
     if "epochs" not in setting_of(name):
         return ""
     packaged = create_recipe(name)
     unlike = packaged.differences(create_recipe(name, epochs=2 * packaged.epochs))
     options = [f"--{field.replace('_', '-')}" for field in unlike if field != "epochs"]
-    return f" {', '.join(options[:-1])} and {options[-1]} follow --epochs."
+    return f" From --epochs follow: {', '.join(options)}."
 
 
 def _named(arguments: list[str]) -> set[str]:

@@ -122,15 +122,11 @@ def _content(
 
 
 def _coarser(layer: dict[str, Any]) -> dict[str, Any]:
-    """With every three bins of its histogram as one, if three divides them.
-
-    Else it would be most of a record.
-    """
+    """With every three bins of its histogram as one, or it would be most of a record."""
     histogram = layer["histogram"]
     counts = histogram["counts"]
-    merged = [sum(counts[first : first + 3]) for first in range(0, len(counts), 3)]
-    divides = len(counts) % 3 == 0
-    return {**layer, "histogram": {**histogram, "counts": merged if divides else counts}}
+    merged = [*map(sum, zip(counts[::3], counts[1::3], counts[2::3], strict=True))]
+    return {**layer, "histogram": {**histogram, "counts": merged}}
 
 
 def _exported(folder: Path) -> dict[str, Any]:

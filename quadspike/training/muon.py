@@ -66,7 +66,7 @@ class Muon(torch.optim.SGD):
     """
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+    def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Turn what turns; then SGD moves the rest, which alone has gradients left."""
         loss = None
         if closure is not None:
