@@ -70,10 +70,21 @@ def test_energy_measured_on_saved_weights(capsys, saved):
     assert "T = 3" in out
 
 
+def test_weights_for_recordings_run_their_first_synapse_at_every_step(capsys, tmp_path):
+    weights, inputs = tmp_path / "events.safetensors", tmp_path / "clips.npy"
+    save_model(create_model("cnn", in_channels=2, image_size=8, timesteps=3), weights)
+    np.save(inputs, np.zeros((3, 4, 2, 8, 8), dtype=np.float32))
+    for options in (["--rate", "0.1"], ["--inputs", str(inputs)]):
+        assert run_cli("energy", "--weights", str(weights), *options) == 0
+        out = capsys.readouterr().out
+        assert "recordings of (2, 8, 8), T = 3" in out
+        assert "runs once for all steps" not in out
+
+
 def test_the_model_s_name_may_stand_beside_its_weights(capsys, saved):
     weights = str(saved[2])
     assert run_cli("energy", "cnn", "--weights", weights) == 0
-    assert "input (1, 8, 8), T = 3" in capsys.readouterr().out
+    assert "images of (1, 8, 8), T = 3" in capsys.readouterr().out
     for wrong in (["mlp"], ["--neuron", "lif"], ["--residual", "sum-then-fire"]):
         assert run_cli("energy", *wrong, "--weights", weights) == 2
         assert "leave that out" in capsys.readouterr().err

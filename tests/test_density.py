@@ -86,6 +86,15 @@ def test_a_membrane_that_hardly_leaks_is_right_or_refused():
             LIF(beta=beta).density()
 
 
+def test_a_membrane_on_its_way_down_is_right_or_refused():
+    never = LIF(beta=1.0)
+    u = simulate(never, steps=500, population=8000)[-8000:]
+    density = MembraneDensity.after(500, never, never.constants(), 0.0, never.u_th)
+    assert (density.mean, density.std) == pytest.approx((u.mean(), u.std()), rel=0.05)
+    with pytest.raises(QuadspikeError, match="hardly leaks"):
+        MembraneDensity.after(500, never, never.constants(), -1.0, never.u_th)
+
+
 def test_input_mean_and_spread_can_be_given():
     quiet = QIF().density(input_mean=-0.2, input_std=0.3)
     assert quiet.rate < QIF().density().rate

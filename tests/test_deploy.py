@@ -172,6 +172,37 @@ def test_a_norm_without_a_synapse_before_it_cannot_be_folded():
         check_fold(net, net, torch.zeros(1, 1, 8, 8))
 
 
+def shared(place: str) -> Network:
+    linear, soma, tied = nn.Linear(6, 6), Soma(6), nn.Linear(6, 6)
+    tied.weight = linear.weight
+    layers: dict[str, list[nn.Module]] = {
+        "Soma": [nn.Linear(6, 6), soma, nn.Linear(6, 6), soma],
+        "Linear": [linear, Soma(6), linear, Soma(6)],
+        "Parameter": [linear, Soma(6), tied, Soma(6)],
+        "nothing": [nn.Sequential(linear, nn.Linear(6, 6))] * 2 + [nn.Linear(6, 6), Soma(6)],
+    }
+    return Network(*layers[place], nn.Linear(6, 2), timesteps=3).double()
+
+
+@pytest.mark.parametrize("place", ["Soma", "Linear", "Parameter"])
+def test_what_stands_in_two_places_cannot_be_folded(place):
+    with pytest.raises(QuadspikeError, match=f"its {place} stands in 2 places"):
+        fold(shared(place))
+
+
+def test_what_no_norm_follows_may_stand_in_two_places():
+    net, x = shared("nothing"), torch.randn(64, 6, dtype=torch.float64)
+    calibrate(net, x)
+    assert check_fold(net, fold(net), x).changed_spikes == 0
+
+
+def test_a_pool_that_stands_in_two_places_is_before_both():
+    pool = nn.MaxPool2d(2)
+    net = Network(nn.Conv2d(1, 4, 3), Soma(4), pool, nn.Conv2d(4, 4, 3), pool, Soma(4))
+    with pytest.raises(QuadspikeError, match="'5': its normalisation follows MaxPool2d"):
+        fold(net)
+
+
 # -- streaming -------------------------------------------------------------------------
 
 

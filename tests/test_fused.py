@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils._pytree import tree_map_only
 
 from quadspike import LIF, QIF, Network, QuadspikeError, Soma, ops
-from quadspike.call import Call
+from quadspike.call import Call, Timed
 from quadspike.deploy import stream
 from quadspike.neurons import TrainedTernary
 from quadspike.neurons.base import Neuron
@@ -83,6 +83,33 @@ def test_gradients_pass_through_a_state(device, backend):
         grads += torch.autograd.grad((second.out * torch.arange(5, device=device)).sum(), given)
     assert grads[0][:2].any()
     torch.testing.assert_close(*grads)
+
+
+@pytest.mark.parametrize("kind", ["membrane", "mean"])
+def test_a_loss_on_what_a_tap_sees_needs_no_output(kind, device, backend):
+    """A residual added after the neuron has no part in it."""
+    grads = []
+    for each in ("reference", backend):
+        torch.manual_seed(0)
+        layers = [nn.Conv2d(2, 4, 3, padding=1), Soma(4, backend=each)]
+        layers.append(_Adds(nn.Conv2d(4, 4, 3, padding=1), Soma(4, backend=each, residual="after")))
+        net = Network(*layers, timesteps=2).to(device)
+        _, seen = net(torch.randn(3, 2, 5, 5, device=device), taps=kind)
+        sum(layer[kind].square().sum() for layer in seen.values()).backward()
+        grads.append([p.grad for p in net.parameters()])
+    assert grads[0][0].any()
+    torch.testing.assert_close(*grads, rtol=1e-3, atol=1e-4)
+
+
+class _Adds(Timed):
+    """A block whose input is added to its spikes."""
+
+    def __init__(self, synapse: nn.Module, soma: Soma) -> None:
+        super().__init__()
+        self.synapse, self.soma = synapse, soma
+
+    def forward(self, x, call):
+        return self.soma(self.synapse(x), call, x)
 
 
 def test_a_network_streams_as_it_runs(device, backend):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from quadspike import QuadspikeError, create_model
+from quadspike import Network, QuadspikeError, Soma, create_model
 from quadspike.data.geometry import GEOMETRIES
 from quadspike.training import Recipe, muon
 from quadspike.training.memory import need
@@ -196,6 +196,12 @@ def test_weights_of_all_shapes_turn_as_each_would_alone() -> None:
         alone = (alone if len(rows) <= rows.shape[1] else alone.mT) / alone.norm()
         torch.testing.assert_close(found.flatten(1), alone, rtol=1e-9, atol=1e-12)
         assert found.shape == weight.shape
+
+
+def test_a_weight_that_feeds_two_somas_turns_once() -> None:
+    linear = nn.Linear(6, 6)
+    model = Network(linear, Soma(6), linear, Soma(6), nn.Linear(6, 2))
+    assert [id(weight) for weight in normalised_weights(model)] == [id(linear.weight)]
 
 
 def test_a_network_without_norms_is_refused() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -78,6 +80,18 @@ def test_right_under_autocast_and_in_bfloat16():
     assert half.dtype == torch.bfloat16
     assert norm.running_mean.dtype == torch.float32
     torch.testing.assert_close(half.float(), expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("training", [True, False])
+def test_takes_what_it_is_not_stored_in(dtype, training):
+    norm, x = TDBatchNorm2d(4).train(training), torch.randn(2, 8, 4, 6, 6)
+    expected = copy.deepcopy(norm)(x)
+    rounding = {"rtol": 0, "atol": 0.03}
+    found = copy.deepcopy(norm)(x.to(dtype))
+    torch.testing.assert_close(found, expected.to(dtype), **rounding)
+    found = norm.to(dtype)(x.to(dtype))
+    torch.testing.assert_close(found, expected.to(dtype), **rounding)
 
 
 def test_thresholds_per_channel_scale_each_channel():

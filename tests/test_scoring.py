@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 
+import pytest
 import torch
 
+from quadspike import QuadspikeError
 from quadspike.training import Recipe, score
 from quadspike.training.distributed import Workers
+from quadspike.training.judge import Judge
 from quadspike.training.network import make_network
 from quadspike.training.sources import make_data
 
@@ -31,3 +35,13 @@ def test_a_score_is_that_of_the_model_in_evaluation_mode() -> None:
         with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
             right += int((model(inputs).float().mean(0).argmax(1) == labels).sum())
     assert found.accuracy == right / 359
+
+
+def test_every_worker_needs_a_test_sample() -> None:
+    recipe = Recipe("tiny", "digits", "mlp", batch_size=256)
+    data = make_data(recipe, None, CPU, Workers())
+    few = dataclasses.replace(data, sizes=dataclasses.replace(data.sizes, test=2))
+    model = make_network(recipe, data.geometry)
+    Judge(model, recipe, few, CPU, Workers(world=2), None)
+    with pytest.raises(QuadspikeError, match="3 workers share 2 test samples"):
+        Judge(model, recipe, few, CPU, Workers(world=3), None)

@@ -153,6 +153,19 @@ def test_ones_own_network_neuron_and_data(tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "run/record.json").read_text())["layers"]) == 1
 
 
+def shares_a_layer() -> Network:
+    again = [nn.Linear(16, 16, bias=False), Soma(16)]
+    layers = [nn.Flatten(), nn.Linear(64, 16, bias=False), Soma(16), *again, *again]
+    return Network(*layers, nn.Linear(16, 10), timesteps=2, input_rank=4)
+
+
+def test_a_network_of_ones_own_may_run_a_layer_twice(tmp_path: Path) -> None:
+    recipe = tiny(model="own", precision="fp64")
+    result = run(tmp_path / "run", recipe, model=shares_a_layer())
+    found = evaluate(tmp_path / "run", model=shares_a_layer(), device="cpu")
+    assert found.fresh.accuracy == found.recorded == result.test_accuracy
+
+
 def test_own_without_being_given(tmp_path: Path) -> None:
     with pytest.raises(QuadspikeError, match="model="):
         run(tmp_path / "run", tiny(model="own"))
@@ -277,6 +290,29 @@ def test_a_stopped_run_says_so_and_its_time_goes_on(tmp_path: Path) -> None:
     assert finished.status == "finished"
     assert finished.summary["seconds"] > stopped.summary["seconds"]
     assert evaluate(tmp_path / "run", device="cpu").recorded == finished.test_accuracy
+
+
+def test_a_surrogate_that_evolves_goes_on_where_it_was(tmp_path: Path) -> None:
+    class EndsWithAnEpoch(Observer):
+        def begin(self, what: Any) -> None:
+            self.last = what.steps_per_epoch
+
+        def moment(self, now: Any) -> None:
+            if now.step == self.last:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    recipe = tiny(epochs=3, surrogate="evolving")
+    run(tmp_path / "whole", recipe)
+    resume = False
+    while run(tmp_path / "run", recipe, observers=[EndsWithAnEpoch()], resume=resume).exit_code:
+        resume = True
+    run(tmp_path / "run", recipe, resume=True)  # nothing is left, and the record is written anew
+    whole, parts = (
+        json.loads((tmp_path / name / "record.json").read_text()) for name in ("whole", "run")
+    )
+    assert whole["layers"] == parts["layers"]
+    seen = [[line["window"] for line in record["metrics"]] for record in (whole, parts)]
+    assert seen[0] == seen[1]
 
 
 def test_the_kernels_of_all_parts_are_counted(tmp_path: Path, monkeypatch) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterator
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from quadspike.errors import QuadspikeError
 from quadspike.models.network import Network
@@ -21,15 +22,26 @@ Synapse = nn.Conv1d | nn.Conv2d | nn.Linear
 def pairs(
     model: nn.Module, kinds: tuple[type[nn.Module], ...] = (Soma,)
 ) -> Iterator[tuple[str, nn.Module | None, nn.Module]]:
-    """Every module of `kinds` with its name and the module right before it in its chain."""
+    """Every module of `kinds` with its name and the module right before it in its chain.
+
+    One that stands in several places comes once, as in the first of them.
+    """
+    found: set[nn.Module] = set()
     for prefix, chain in list(model.named_modules()):
         if not isinstance(chain, nn.Sequential):
             continue
         before: nn.Module | None = None
-        for name, module in list(chain.named_children()):
-            if isinstance(module, kinds):
+        for name, module in _children(chain):
+            if isinstance(module, kinds) and module not in found:
+                found.add(module)
                 yield f"{prefix}.{name}".lstrip("."), before, module
             before = module
+
+
+def _children(module: nn.Module) -> list[tuple[str, nn.Module]]:
+    """By name, those that stand in another place too included."""
+    below = module.named_modules(remove_duplicate=False)
+    return [(name, child) for name, child in below if name and "." not in name]
 
 
 def fold(model: Network) -> Network:
@@ -39,6 +51,7 @@ def fold(model: Network) -> Network:
     rounding at the threshold; `check_fold` counts.
     """
     folded = copy.deepcopy(model).eval()
+    places = _places(folded)
     for name, synapse, module in pairs(folded, (Soma, BatchNorm)):
         norm = module.norm if isinstance(module, Soma) else module
         if not isinstance(norm, BatchNorm):
@@ -53,6 +66,13 @@ def fold(model: Network) -> Network:
                 f"cannot fold layer {name!r}: its normalisation follows {found}, not a "
                 "convolution or linear layer; put the soma right after its synapse"
             )
+        for part in (synapse, synapse.weight, module, norm):
+            if places[part] > 1:
+                raise QuadspikeError(
+                    f"cannot fold layer {name!r}: its {type(part).__name__} stands in "
+                    f"{places[part]} places, which would need weights of their own; run the "
+                    "network as it is"
+                )
         _merge(synapse, norm)
         if isinstance(module, Soma):
             if norm.membrane is not None:
@@ -72,6 +92,15 @@ def fold(model: Network) -> Network:
         if any(isinstance(soma.neuron, Sided) for soma in folded.somas().values()):
             folded.config["neuron"] = {**folded.config["neuron"], "sided": True}
     return folded
+
+
+def _places(model: nn.Module) -> Counter[nn.Module | Tensor]:
+    """In how many modules, or places of one, every module and every parameter stands."""
+    places: Counter[nn.Module | Tensor] = Counter()
+    for module in model.modules():
+        places.update(child for _, child in _children(module))
+        places.update(module.parameters(recurse=False))
+    return places
 
 
 @torch.no_grad()

@@ -22,6 +22,7 @@ from quadspike.errors import QuadspikeError
 Array = NDArray[np.float64]
 _MOST_NODES = 1500
 _LOST = 1e-9
+_STRETCHES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """The probability that may lie beyond the grid."""
 
 
@@ -68,7 +69,7 @@ class MembraneDensity:
         nodes: int = 300,
     ) -> MembraneDensity:
         """The density that one more step leaves unchanged."""
-        for stretch in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0):
+        for stretch in _STRETCHES:
             x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, stretch)
             kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
             # The columns of `kernel * weight` are probabilities; its fixed vector is the density.
@@ -92,13 +93,25 @@ class MembraneDensity:
         """The density after `steps` steps from rest (u = 0, no spike)."""
         if steps < 1:
             raise QuadspikeError(f"a density needs steps >= 1, got {steps}")
-        x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, 2.0)
         start = float(equation.advance(0.0, 0.0, 0.0, p)) + input_mean
-        density = cls(float(p.u_th), np.array([start]), np.array([1.0]), input_std)
-        for _ in range(steps - 1):
+        for stretch in _STRETCHES[1:]:
+            x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, stretch)
+            density = cls(float(p.u_th), np.array([start]), np.array([1.0]), input_std)
+            if steps == 1:
+                return density
+            kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
+            beyond = _ndtr((float(x.min()) - centers) / input_std)
             mass = density.pdf(x) * weight
-            density = cls(float(p.u_th), centers, mass / mass.sum(), input_std)
-        return density
+            lost = density.below(float(x.min()))
+            for _ in range(steps - 2):
+                if lost >= _LOST:
+                    break
+                mass /= mass.sum()
+                lost = float(beyond @ mass)
+                mass = kernel @ mass * weight
+            if lost < _LOST:
+                return cls(float(p.u_th), centers, mass / mass.sum(), input_std)
+        raise _spreads(input_std)
 
     def pdf(self, u: Array | float) -> Array:
         """The density at `u`."""
@@ -107,8 +120,7 @@ class MembraneDensity:
 
     def below(self, u: float) -> float:
         """The probability that the membrane is below `u`."""
-        z = torch.from_numpy((u - self.centers) / self.input_std)
-        return float(torch.special.ndtr(z).numpy() @ self.mass)
+        return float(_ndtr((u - self.centers) / self.input_std) @ self.mass)
 
     def share(self, low: float, high: float) -> float:
         """The probability that the membrane lies in `[low, high]`."""
@@ -162,6 +174,10 @@ def _spreads(std: float) -> QuadspikeError:
         f"with input of spread {std:g} the membrane spreads too far below its threshold for an "
         "exact density: it hardly leaks; simulate it instead"
     )
+
+
+def _ndtr(z: Array) -> Array:
+    return np.asarray(torch.special.ndtr(torch.from_numpy(z)))
 
 
 def _gauss(z: Array) -> Array:

@@ -126,7 +126,8 @@ class BatchNorm(nn.Module):
         self._check(x)
         lead = x.shape[:2] if x.ndim % 2 else x.shape[:1]
         flat = x.reshape(-1, self.channels, *x.shape[len(lead) + 1 :])
-        if self.terms(flat) is not None and not self._synchronised:
+        stored = self.running_mean.dtype == ops.compute_dtype(flat)
+        if stored and self.terms(flat) is not None and not self._synchronised:
             return self._at_once(flat).view(x.shape)
         scale, shift = self.affine(flat)
         wide = flat.to(ops.compute_dtype(flat))

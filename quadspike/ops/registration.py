@@ -143,10 +143,9 @@ def _differentiate(
     )
     grads["x"] = g_x
     if needs.residual:
-        grads["residual"] = g_residual
-        if a.place == "after" and g_out is not None:
-            once = ctx.residual_steps == 1 and a.steps > 1
-            grads["residual"] = g_out.unflatten(0, (a.steps, a.batch)).sum(0) if once else g_out
+        grads["residual"] = g_residual if a.place == "before" else g_out
+        if a.place == "after" and g_out is not None and ctx.residual_steps == 1 and a.steps > 1:
+            grads["residual"] = g_out.unflatten(0, (a.steps, a.batch)).sum(0)
     if affine_wanted:
         grads["scale"], grads["shift"] = g_scale, g_shift
     if needs.initial_u or needs.initial_o:

@@ -62,7 +62,7 @@ def evaluate(
     else:
         if recipe.aid == "imp":
             hold_initial_membranes(model, read_tensors(path))
-        load_weights(model, path)
+        load_weights(model.double() if recipe.precision == "fp64" else model, path)
     with algorithms(recipe.deterministic):
         found = choose_data(recipe, data, data_root, place, Workers())
         if asked and not found.geometry.static:

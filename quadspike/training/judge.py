@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from quadspike.analysis.health import health
+from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
@@ -33,6 +34,13 @@ class Judge:
     device: torch.device
     workers: Workers
     count: Count
+
+    def __post_init__(self) -> None:
+        if (test := self.data.sizes.test) < self.workers.world:
+            raise QuadspikeError(
+                f"{self.workers.world} workers share {test} test samples, which leaves some of "
+                "them without any; use fewer workers"
+            )
 
     def __call__(self, stop: Stop) -> tuple[dict[str, Any], tuple[str, ...]]:
         """What an epoch's line says of it, and what ails the layers, in words.

@@ -94,7 +94,7 @@ class Training:
         self.progress = saved.progress
         self.kernels.add(self.progress.kernels)
         self.best = {n: t.to(self.device) for n, t in saved.part("best").items()} or None
-        self.step.count.fill_(self.total_step)
+        self.step.resume(self.total_step)
         if self.workers.first:
             self.step.totals.copy_(saved.part("totals")["epoch"])
             self.folder.write_metrics(self.progress.history)

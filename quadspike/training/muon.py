@@ -30,13 +30,14 @@ def normalised_weights(model: nn.Module) -> list[Tensor]:
     21
     """
     found = pairs(model, (Soma, BatchNorm))
-    return [
+    weights = [
         synapse.weight
         for _, synapse, module in found
         if isinstance(synapse, Synapse)
         and isinstance(module.norm if isinstance(module, Soma) else module, BatchNorm)
         and synapse.weight.requires_grad
     ]
+    return list(dict.fromkeys(weights))  # one synapse may feed several somas
 
 
 def orthogonal(matrices: Tensor) -> Tensor:

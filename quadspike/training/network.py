@@ -150,6 +150,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise QuadspikeError(f"cannot read weights from {path}: {error}") from None
 
 
+def apart(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Copies on the CPU that share no memory, as safetensors wants them."""
+    return {n: t.detach().to("cpu", copy=True).contiguous() for n, t in tensors.items()}
+
+
 def write_weights(model: Network, tensors: dict[str, Tensor], path: Path) -> None:
     """`tensors` as the weights of `model`; with its configuration where it can be rebuilt."""
     if model.config is not None and model.config["neuron"]["name"] in NEURONS:
@@ -160,8 +165,7 @@ def write_weights(model: Network, tensors: dict[str, Tensor], path: Path) -> Non
         finally:
             model.load_state_dict(kept)
     else:
-        plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        write_atomic(path, save(plain))
+        write_atomic(path, save(apart(tensors)))
 
 
 def copy_weights(model: nn.Module) -> dict[str, Tensor]:

@@ -100,8 +100,7 @@ class Step:
     def gradients(self, inputs: Tensor, labels: Tensor) -> None:
         """The gradient of the mean loss, part by part; losses and right answers are counted."""
         count, progress = self.recipe.accumulate, self.progress()
-        for evolving in self._evolving:
-            evolving.copy_(progress)
+        self._evolve(progress)
         for index, (part, answers, key) in enumerate(self.parts(inputs, labels), 1):
             with self._share_gradients(last=index == count), autocast(self.recipe, self.device):
                 loss, logits = (self.half or self.model)(part, answers, progress, key)
@@ -114,10 +113,20 @@ class Step:
                 self.totals[CORRECT] += right.sum()
                 self.totals[SEEN] += len(answers)
 
+    def resume(self, count: int) -> None:
+        """Go on after `count` steps: what they leave behind that no weight holds."""
+        self.count.fill_(max(0, count - 1))
+        self._evolve(self.progress())
+        self.count.fill_(count)
+
     def progress(self) -> Tensor:
         """Epochs done, as a share of all; counted on the device."""
         epoch = torch.div(self.count, self.steps_per_epoch, rounding_mode="floor")
         return epoch.float() / self.recipe.epochs
+
+    def _evolve(self, progress: Tensor) -> None:
+        for evolving in self._evolving:
+            evolving.copy_(progress)
 
     def parts(self, inputs: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor, Key]]:
         """This worker's samples of each part of the global batch, and their key."""

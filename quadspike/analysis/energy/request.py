@@ -19,6 +19,9 @@ from quadspike.models.registry import MODELS
 UNTRAINED_RATE = 0.1587
 """P(N(0, u_th^2) >= u_th): how often a layer fires when tdBN has just set its input."""
 
+POLARITIES = 2
+"""Channels of an event camera's frames, which tell weights for recordings from others."""
+
 
 @dataclass(frozen=True)
 class EnergyRequest:
@@ -38,9 +41,9 @@ class EnergyRequest:
     def answer(self) -> tuple[str, EnergyReport]:
         """A heading that says where the rates come from, and the report."""
         network = self._created() if self.weights is None else self._loaded(self.weights)
-        geometry = self._geometry(network)
         steps = network.timesteps if self.timesteps is None else self.timesteps
         source, rates, batch = self._rates(network, steps)
+        geometry = self._geometry(network, batch)
         report = energy(
             network,
             geometry,
@@ -51,7 +54,8 @@ class EnergyRequest:
             stem_every_step=self.stem_every_step,
         )
         name = self.weights or self.model
-        on = self.dataset or ("cifar10" if self.weights is None else f"input {geometry.frame}")
+        kind = "images" if geometry.static else "recordings"
+        on = self.dataset or ("cifar10" if self.weights is None else f"{kind} of {geometry.frame}")
         return f"{name}, {on}, T = {steps}; firing rates: {source}", report
 
     def _created(self) -> Network:
@@ -84,12 +88,14 @@ class EnergyRequest:
                 )
         return network
 
-    def _geometry(self, network: Network) -> Geometry:
+    def _geometry(self, network: Network, batch: Tensor | None) -> Geometry:
         if self.dataset is not None or self.weights is None:
             return self._named_geometry("cifar10")
         config = network.config or {}
         size = config["image_size"] or MODELS[config["name"]].image_size
-        return Geometry(config["in_channels"], size, config["num_classes"])
+        channels = config["in_channels"]
+        static = channels != POLARITIES if batch is None else batch.ndim == 4
+        return Geometry(channels, size, config["num_classes"], static)
 
     def _named_geometry(self, usual: str) -> Geometry:
         name = usual if self.dataset is None else self.dataset
