@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -24,9 +25,21 @@ def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
     except OSError as error:
         with suppress(OSError):
             partial.unlink()
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "make room there, then go on from it" if full else "give a place to write to"
         raise WriteError(
             f"cannot write {target}: {error.strerror or error}; what was saved before is "
-            "untouched: make room there, then go on from it"
+            f"untouched: {remedy}"
+        ) from None
+
+
+def make_folder(path: Path) -> None:
+    """With those above it, where it is not there yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(
+            f"cannot make the folder {path}: {error.strerror}; give a place to write to"
         ) from None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from quadspike.atomic import write_atomic
+from quadspike.errors import WriteError
 
 
 def test_files_are_flushed_before_they_are_moved(
@@ -25,3 +27,17 @@ def test_files_are_flushed_before_they_are_moved(
     write_atomic(tmp_path / "file", b"content")
     assert order == ["write", "fsync", "replace", "fsync"]
     assert (tmp_path / "file").read_bytes() == b"content"
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"), [(errno.ENOSPC, "make room"), (errno.EACCES, "give a place to write to")]
+)
+def test_what_to_do_fits_what_went_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, remedy: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(WriteError, match=remedy):
+        write_atomic(tmp_path / "file", b"content")

@@ -112,6 +112,8 @@ def test_show_the_embedded_sets(capsys, tmp_path, name):
         (["data", "simulate", "digits", "out", "--real", "nowhere.aedat"], "nowhere.aedat"),
         (["data", "show", "digits", "x.png", "--count", "41"], "at most 40"),
         (["data", "download", "imagenet"], "data set to download"),
+        (["data", "verify", "digits", "nope"], "unknown data set 'nope'"),
+        (["figures", "out", "--resting", "0", "4.5", "--u1", "0.4"], "leave --u1 and --u2 out"),
     ],
 )
 def test_mistakes_end_with_one_line(capsys, arguments, message, monkeypatch, tmp_path):

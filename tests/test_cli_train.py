@@ -124,12 +124,20 @@ def test_names_with_brackets_are_shown_as_they_are(
     assert f"quadspike report {out}" in shown
 
 
-def test_an_interrupted_quickstart_ends(
+def test_an_interrupted_quickstart_ends_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("quadspike.training.stop.Stop.code", 130)
-    assert run_cli("quickstart", "--out", str(tmp_path / "q"), "--seeds", "1") == 130
-    assert "stopped because SIGINT arrived" in capsys.readouterr().out
+    command = f"quickstart --out {tmp_path / 'q'} --seeds 1 --epochs 1"
+    with monkeypatch.context() as patch:
+        patch.setattr("quadspike.training.stop.Stop.code", 130)
+        assert run_cli(*command.split()) == 130
+    shown = capsys.readouterr().out
+    assert "stopped because SIGINT arrived" in shown
+    assert f"go on with quadspike {command}" in shown
+    assert run_cli(*command.split()) == 0
+    shown = capsys.readouterr().out
+    assert "lif-seed0: test accuracy" in shown
+    assert "±" not in shown
 
 
 def test_a_run_stopped_in_its_first_epoch_can_be_reported(tmp_path: Path) -> None:

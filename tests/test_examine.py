@@ -115,6 +115,8 @@ def test_the_command_compares_prints_writes_and_draws(finished, tmp_path, capsys
     assert run_cli("layers", str(out), "--figure", str(again)) == 0
     assert capsys.readouterr().out == printed
     assert again.read_text() == figure.read_text()
+    assert run_cli("layers", str(out), "--weights", "best") == 2
+    assert "leave --weights out" in capsys.readouterr().err
 
 
 def test_membranes_are_drawn_from_a_run_and_from_its_file(finished, tmp_path):

@@ -168,6 +168,12 @@ def test_the_paper_is_marked_only_where_it_is_allowed() -> None:
         assert not any("paper" in text for text in legend_texts(figures.theorem_quality(u_th)))
 
 
+def test_a_neuron_is_marked_where_it_lies_on_the_plane_of_the_theorem() -> None:
+    for neuron, marked in ((QIF(a=0.3, u2=0.3), True), (QIF(), False), (QIF(u1=-0.2), False)):
+        texts = legend_texts(FIGURES["theorem_quality"](neuron))
+        assert any("this neuron" in text for text in texts) == marked
+
+
 # -- QIF against LIF ---------------------------------------------------------------------
 
 
@@ -231,7 +237,7 @@ def test_a_figure_is_written_in_every_format_and_the_same_again(name: str, tmp_p
         assert b"/CreationDate" not in path.read_bytes()
     # By itself, so that what was written before may not matter.
     again = {"recurrence": ["svg"], "phase_portrait": ["pdf"], "theorem_quality": ["pdf"]}
-    for path in draw_all(tmp_path, QIF(), again.get(name, []), name):
+    for path in draw_all(tmp_path, QIF(), again.get(name, ["png"]), name):
         assert digests([path]).items() <= digests(paths).items()
 
 
@@ -264,6 +270,8 @@ def test_unknown_formats_and_names_are_told_before_anything_is_written(tmp_path:
         draw_all(tmp_path / "out", QIF(), formats=("svg", "jpg"))
     with pytest.raises(QuadspikeError, match="did you mean 'cobweb'"):
         draw_all(tmp_path / "out", QIF(), names=["cobwebs"])
+    with pytest.raises(QuadspikeError, match="at least one figure format"):
+        draw_all(tmp_path / "out", QIF(), formats=())
     assert not (tmp_path / "out").exists()
 
 

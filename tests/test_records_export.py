@@ -176,6 +176,9 @@ def test_damage_and_mistakes_are_told(trained, weights, tmp_path, capsys):
     assert not (tmp_path / "x").exists()
     assert run_cli(*small, "--shard-mib", "0") == 2
     assert "more than 0" in capsys.readouterr().err
+    (tmp_path / "taken").touch()
+    assert run_cli("records", "export", str(trained), "--out", str(tmp_path / "taken/x")) == 2
+    assert "cannot make the folder" in capsys.readouterr().err
     assert run_cli("records", "export", str(tmp_path), "--out", str(tmp_path / "x")) == 2
     assert "is no run" in capsys.readouterr().err
     assert run_cli("records", "evaluate", str(tmp_path)) == 2

@@ -132,6 +132,18 @@ def test_a_single_epoch_is_seen():
     assert [line.get_marker() for line in ax.lines] == ["o", "o"]
 
 
+def test_a_line_of_few_points_shows_them_all():
+    few = [Series(name, [[(1.0, y - 60), (24.0, y)]]) for name, y in (("a", 89.0), ("b", 90.0))]
+    (ax,) = draw(Plot("epoch", "accuracy", few, "epochs")).axes
+    assert [line.get_marker() for line in ax.lines] == ["o", "o"]
+    assert ax.get_xlim()[0] <= 1
+    assert ax.get_ylim()[0] < 29
+    many = [Series("a", [[(float(x), 90 - 60 / x) for x in range(1, 25)]])]
+    (ax,) = draw(Plot("epoch", "accuracy", many, "epochs")).axes
+    assert ax.get_ylim()[0] > 80
+    assert ax.lines[0].get_marker() == ""
+
+
 def test_labels_keep_apart_and_in_their_order():
     close = [0.9, 0.95, 0.955, 0.96, 0.97]
     found = apart(close, 0.1)

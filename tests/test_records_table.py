@@ -116,6 +116,11 @@ def test_groups_have_tables_of_their_own_and_pages_hold_them(tmp_path, capsys):
     assert "up to date" in capsys.readouterr().out
     assert run_cli("records", "table", "window", "--records", str(root)) == 0
     assert capsys.readouterr().out == table(store, "window")
+    before = page.read_text()
+    elsewhere = ("--records", str(tmp_path / "nowhere"))
+    assert run_cli("records", "table", "--write", str(page), *elsewhere) == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert page.read_text() == before
     page.write_text("nothing")
     assert run_cli(*write) == 2
     assert "has no place for a table" in capsys.readouterr().err

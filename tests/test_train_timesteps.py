@@ -22,7 +22,7 @@ from quadspike.training.distributed import Workers
 from quadspike.training.examine import examine_layers
 from quadspike.training.memory import GIB, Need, need, out_of_memory
 from quadspike.training.network import make_network, read_tensors
-from quadspike.training.plan import estimate
+from quadspike.training.plan import Measured, estimate
 from quadspike.training.trainee import Trainee
 from tests.watching import Epochs, Interrupt
 
@@ -153,14 +153,28 @@ def test_memory_and_the_plan_are_those_of_training() -> None:
 
 
 def test_the_plan_times_every_epoch_with_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    def seconds(model: Any, recipe: Any, geometry: Any, device: Any, count: int, how: Any) -> Any:
-        return count * {1: 1.0, None: 3.0}[how.steps]
+    def sample(measured: Measured, most: int) -> float:
+        return {1: 1.0, None: 3.0}[measured.manner.steps]
 
-    monkeypatch.setattr("quadspike.training.plan.step_seconds", seconds)
-    one, mixed = (
-        estimate(tiny(epochs=10, full_epochs=full), CPU, Workers()).seconds for full in (0, 4)
+    monkeypatch.setattr(Measured, "sample_seconds", sample)
+    monkeypatch.setattr(Measured, "update_seconds", lambda measured, most: 7.0)
+    for full in (0, 4):
+        plan = estimate(tiny(epochs=10, full_epochs=full), CPU, Workers())
+        samples = tiny().batch_size * (10 - full + 3 * full)
+        assert plan.seconds == pytest.approx(plan.steps_per_epoch * (samples + 10 * 7.0))
+
+
+def test_an_update_costs_a_step_the_same_however_many_samples_it_has() -> None:
+    geometry = Geometry(1, 8, 10)
+    recipe = tiny(optimizer="muon", model="cnn")
+    network = make_network(recipe, geometry)
+    with_muon, with_sgd = (
+        Measured(network, r, geometry, CPU, r.manner_in(0))
+        for r in (recipe, recipe.but(optimizer="sgd"))
     )
-    assert mixed == pytest.approx(one * (6 + 4 * 3) / 10)
+    assert with_muon.update_seconds(2) > with_sgd.update_seconds(2)
+    samples = [measured.sample_seconds(64) for measured in (with_muon, with_sgd)]
+    assert max(samples) < 5 * min(samples)
 
 
 def test_layers_are_looked_at_with_all_steps() -> None:

@@ -49,7 +49,7 @@ class _Watch(Observer):
 def epoch(job: Job) -> Iterator[Row]:
     """The last of a few epochs on random images in memory: its steps, and then all of it."""
     watch = _Watch()
-    first = attempt(job, "epoch", "an epoch of training", lambda: _epoch(job, watch))
+    first = attempt(job, "epoch", "a step within an epoch of training", lambda: _epoch(job, watch))
     yield first
     if "error" not in first:
         title = "the epoch with its evaluation, and a checkpoint"

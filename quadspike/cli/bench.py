@@ -35,7 +35,7 @@ def bench(
         only: Contenders of step and peers to measure; all without it.
         timesteps: Another number of steps than the setting's.
         batch: Another batch than the setting's.
-        precision: fp32 or bf16, instead of the setting's.
+        precision: fp32, bf16 or fp64, instead of the setting's.
         device: auto, cpu, cuda or cuda:N.
         out: A JSON file for the figures; rows measured before stay in it.
         smoke: One quick run of everything, only to see that it works.
@@ -56,7 +56,9 @@ def bench(
 
     measure(Job(chosen, place, only, smoke), what, record, tell)
     wide = Console(width=max(Console().width, 120))
-    wide.print(summary_table(record.rows, chosen.recipe))
+    summary = summary_table(record.rows, chosen.recipe)
+    if summary.rows:
+        wide.print(summary)
     if out is not None and "scaling" in what:
         from quadspike.benchmark.figure import scaling_figure
 

@@ -43,7 +43,10 @@ def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
     from quadspike.data import catalog
+    from quadspike.errors import check_name
 
+    for name in names:
+        check_name("data set", name, catalog.CATALOG)
     console = Console()
     table = Table("data set", "whole", "found", box=None, header_style="bold")
     results = []

@@ -38,8 +38,10 @@ def _epochs(count: int) -> str:
 class Display(Observer):
     """Shows a run on a console; a brief one says only how it ended."""
 
-    def __init__(self, console: Console | None = None, brief: bool = False) -> None:
-        self.console, self.brief = console or Console(), brief
+    def __init__(
+        self, console: Console | None = None, brief: bool = False, again: str = "--resume"
+    ) -> None:
+        self.console, self.brief, self.again = console or Console(), brief, again
         self.progress: Progress | None = None
         self.epochs, self.per_epoch, self.shown = 0, 0, time.monotonic()
 
@@ -111,7 +113,7 @@ class Display(Observer):
         if "test_accuracy" in metrics:
             rates = metrics["rates"].values()
             fires = sum(rates) / len(rates)
-            judged += f"  test {metrics['test_accuracy']:6.2%}  fires {fires:.3f}"
+            judged += f"  test {metrics['test_accuracy']:6.2%}  layers fire {fires:.3f}"
         self._say(
             f"epoch {metrics['epoch']:>{len(str(self.epochs))}}/{self.epochs}"
             f"  loss {metrics['train_loss']:.4f}  train {metrics['train_accuracy']:6.2%}{judged}"
@@ -128,7 +130,7 @@ class Display(Observer):
         if result.exit_code:
             self._say(
                 f"stopped because {describe(result.exit_code)}; everything is saved in "
-                f"{folder}: go on with --resume"
+                f"{folder}: go on with {escape(self.again)}"
             )
             return
         if self.brief:

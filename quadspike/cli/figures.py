@@ -35,9 +35,12 @@ def figures(
         resting: Resting and critical potential, instead of the roots.
     """
     from quadspike.analysis.figures import draw_all
+    from quadspike.errors import QuadspikeError
     from quadspike.neurons import QIF
 
     if resting is not None:
+        if (u1, u2) != (0.0, 0.5):
+            raise QuadspikeError("--resting stands in place of the roots; leave --u1 and --u2 out")
         neuron = QIF.from_resting(a, *resting, u_th=u_th, u_reset=u_reset)
     else:
         neuron = QIF(a=a, u1=u1, u2=u2, u_th=u_th, u_reset=u_reset)

@@ -70,6 +70,10 @@ def layers(
     found = []
     for subject in subjects:
         if subject.endswith(".json"):
+            if weights is not None:
+                raise QuadspikeError(
+                    f"{subject} holds what was seen of its weights then; leave --weights out"
+                )
             networks = read_layers(Path(subject))
         else:
             look = partial(examine_layers, weights=weights, images=images, samples=samples)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
-from statistics import fmean, pstdev
+from statistics import fmean
 from typing import Annotated
 
 from rich.console import Console
@@ -19,7 +20,8 @@ def quickstart(
 ) -> None:
     """Train QIF and LIF side by side on the packaged digits, on a CPU, in minutes.
 
-    Prints a small table and writes a report with curves, firing rates, membranes and energy.
+    Prints a small table and writes a report with curves, firing rates, membranes and energy. The
+    same command with --out goes on where it was stopped.
 
     Args:
         out: Where runs and report go; a new folder under runs/ otherwise.
@@ -30,21 +32,25 @@ def quickstart(
     from quadspike.cli.display import Display, duration
     from quadspike.errors import check_count
     from quadspike.recipes import create_recipe
+    from quadspike.records.cells import mean_percent
     from quadspike.training import Result, train
 
     console = Console()
     started = time.monotonic()
     folder = out or Path("runs") / time.strftime("quickstart-%Y%m%d-%H%M%S")
+    again = f"quadspike quickstart --out {shlex.quote(str(folder))} --seeds {seeds}"
+    again += "" if epochs is None else f" --epochs {epochs}"
     results: dict[str, list[Result]] = {}
     for seed in range(check_count("seeds", seeds)):
         for neuron in ("qif", "lif"):
             recipe = create_recipe("digits-cnn", neuron=neuron, seed=seed)
             recipe = recipe if epochs is None else recipe.but(epochs=epochs)
-            display = Display(console, brief=True)
+            display = Display(console, brief=True, again=again)
             run = train(
                 recipe,
                 out=folder / f"{neuron}-seed{seed}",
                 device="cpu",
+                resume=True,
                 observers=[display],
             )
             if run.exit_code:
@@ -54,10 +60,9 @@ def quickstart(
     for title in ("neuron", "test accuracy", "firing rate", "energy", "time"):
         table.add_column(title, justify="left" if title == "neuron" else "right")
     for neuron, runs in results.items():
-        accuracies = [100 * run.summary["test_accuracy"] for run in runs]
         table.add_row(
             neuron.upper(),
-            f"{fmean(accuracies):.2f} ± {pstdev(accuracies):.2f} %",
+            f"{mean_percent([run.summary['test_accuracy'] for run in runs])} %",
             f"{fmean(run.summary['firing_rate'] for run in runs):.3f}",
             f"{1e6 * fmean(run.summary['energy_mj'] for run in runs):.0f} nJ",
             f"{fmean(run.summary['seconds'] for run in runs):.0f} s",

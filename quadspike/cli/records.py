@@ -144,7 +144,7 @@ def table(
 
       quadspike records table
 
-      quadspike records table window
+      quadspike records table study-window
 
       quadspike records table fastest
 
@@ -169,13 +169,15 @@ def table(
 
     if group and write:
         raise QuadspikeError(f"--write puts every table of a page into it; leave {group} out")
+    store = Store(records)
+    store.check()
     if not write:
-        print(make(Store(records), group), end="")
+        print(make(store, group), end="")
     if group == FASTEST:
-        for line in not_listed(Store(records)):
+        for line in not_listed(store):
             Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
     for page in write:
-        print(f"{page}: {'made anew' if fill_page(page, Store(records)) else 'up to date'}")
+        print(f"{page}: {'made anew' if fill_page(page, store) else 'up to date'}")
 
 
 def figure(
@@ -186,11 +188,11 @@ def figure(
 ) -> None:
     """Draw the runs of groups: how they learn, or what they come to by a field of the recipe.
 
-      quadspike records figure window --out window.png
+      quadspike records figure study-window --out window.png
 
-      quadspike records figure window residual --x window --out centres.svg
+      quadspike records figure study-window study-threshold --x window --out centres.svg
 
-      quadspike records figure window --x agreement --out agreement.png
+      quadspike records figure study-window --x agreement --out agreement.png
 
     Accuracy is on the held-out images where every run has them, else on the test set. Seeds of
     the same recipe are one line, through their mean.

@@ -14,6 +14,8 @@ _CLEAR = 5.0
 """Points around a marker that labels keep out of."""
 _NEAR = 11.0
 """A label farther away than that, in points, gets a line to its point."""
+_APART = 2.5
+"""Points between two labels."""
 _CROWD = 60.0
 _RINGS = (8, 13, 19, 26, 34, 44, 56, 70, 86)
 
@@ -82,7 +84,7 @@ def place_labels(ax: Axes, points: list[Point]) -> None:
         label = _Label(at[index], size.width, size.height, scale)
         best = _best(label, taken, ax.get_window_extent())
         box = label.box(best)
-        taken.append(box)
+        taken.append(box.padded(_APART * scale))
         text.set_position(((box.x0 - label.at[0]) / scale, (box.y0 - label.at[1]) / scale))
         assert text.arrow_patch is not None
         text.arrow_patch.set_visible(math.hypot(*best) > _NEAR)

@@ -30,5 +30,5 @@ def progress_bar(title: str, of_bytes: bool = False) -> Iterator[Progress]:
         amount = (DownloadColumn(), TransferSpeedColumn())
     columns = (BarColumn(), *amount, TimeRemainingColumn())
     with Bar("{task.description}", *columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(title)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(title, visible=False)  # until there is anything to tell
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

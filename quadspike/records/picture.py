@@ -30,6 +30,8 @@ _LINE = 11.0
 """Points from one label to the next."""
 _START = 1 / 3
 """Share of the epochs that may leave the frame below, where every line is steep."""
+_FEW = 12
+"""Points of a line up to which each is marked."""
 _LONGEST = 60
 """Characters of a line of a label."""
 _WIDE = 8.0
@@ -53,9 +55,9 @@ def draw(plot: Plot) -> Figure:
         color = _COLORS[index % len(_COLORS)]
         dash = _DASHES[index // len(_COLORS) % len(_DASHES)]
         x, y = zip(*series.mean(), strict=True)
-        lone = "o" if len(x) == 1 else ""  # no line shows it
+        few = "o" if len(x) <= _FEW else ""  # a line alone would seem to know what lies between
         if plot.joined:
-            ax.plot(x, y, color=color, ls=dash, marker=lone, clip_on=not lone, zorder=3)
+            ax.plot(x, y, color=color, ls=dash, marker=few, ms=3, clip_on=len(x) > 1, zorder=3)
         if plot.along == "epochs":
             low, high = zip(*((min(v), max(v)) for v in series.at().values()), strict=True)
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0)
@@ -86,7 +88,9 @@ def _frame_epochs(ax: Axes, ended: Sequence[Series]) -> None:
     shown, last = [], 0.0
     for series in ended:
         end = series.mean()[-1][0]
-        shown += [y for run in series.runs for x, y in run if x >= _START * end]
+        for run in series.runs:
+            start = min(_START * end, run[-2:][0][0])
+            shown += [y for x, y in run if x >= start]
         last = max(last, end)
     margin = 0.05 * (max(shown) - min(shown)) or 1.0
     bottom = min(shown) - margin

@@ -45,6 +45,11 @@ class Store:
             )
         return self.root / kind / name
 
+    def check(self) -> None:
+        """Refuse a folder that is not there."""
+        if not self.root.is_dir():
+            raise QuadspikeError(f"there is no folder {self.root}; name that of the records")
+
     def names(self, kind: Kind) -> list[str]:
         """All records of a kind; a folder with any file in it is one."""
         top = self.root / kind

@@ -24,8 +24,7 @@ class Verdict:
 
 def verify(store: Store) -> Iterator[Verdict]:
     """Recompute every record and check it against the history of the repository around it."""
-    if not store.root.is_dir():
-        raise QuadspikeError(f"there is no folder {store.root}; name that of the records")
+    store.check()
     repository = Repository(store.root)
     kinds: tuple[Kind, ...] = ("runs", "compare")
     for kind in kinds:

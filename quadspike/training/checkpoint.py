@@ -95,7 +95,10 @@ def load_checkpoint(path: Path) -> Checkpoint:
     except QuadspikeError:
         raise
     except _DAMAGE as error:
-        raise QuadspikeError(f"{path} is damaged, not a whole checkpoint: {error}") from None
+        raise QuadspikeError(
+            f"{path} is damaged, not a whole checkpoint: {error}; put back a copy of it, or begin "
+            "anew in another folder"
+        ) from None
 
 
 _DAMAGE = (OSError, SafetensorError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)

@@ -102,6 +102,8 @@ class RunFolder:
     def _read_start(self) -> tuple[Recipe, Path | None]:
         try:
             content = json.loads(self.recipe.read_text(encoding="utf-8"))
+            if not isinstance(content, dict) or not {"format", "recipe"} <= content.keys():
+                raise ValueError("it holds no recipe")
             if content["format"] != FORMAT:
                 raise QuadspikeError(
                     f"{self.recipe} has format {content['format']}, this version of quadspike "
@@ -116,7 +118,9 @@ class RunFolder:
         except QuadspikeError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise QuadspikeError(f"{self.recipe} is damaged: {error}") from None
+            raise QuadspikeError(
+                f"{self.recipe} is damaged: {error}; put it back, or begin in another folder"
+            ) from None
 
     @contextmanager
     def opened(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
+from torch import Tensor
 
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.models import Network
@@ -50,9 +52,11 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
     at_once = share // recipe.accumulate
     with algorithms(recipe.deterministic):
         needed = need(model, recipe, geometry, device)
-        timed = partial(_sample_seconds, model, recipe, geometry, device, at_once)
+        measured = partial(Measured, model, recipe, geometry, device)
         epochs = Counter(recipe.manner_in(epoch) for epoch in range(recipe.epochs))
-        seconds = share * sum(count * timed(manner) for manner, count in epochs.items())
+        seconds = recipe.epochs * measured(recipe.manner_in(0)).update_seconds(at_once)
+        for manner, count in epochs.items():
+            seconds += count * share * measured(manner).sample_seconds(at_once)
     return Plan(
         count_parameters(model),
         per_epoch,
@@ -73,46 +77,57 @@ def _shape(recipe: Recipe, device: torch.device) -> tuple[Geometry, int]:
     return data.geometry, data.sizes.train
 
 
-def _sample_seconds(
-    model: Network,
-    recipe: Recipe,
-    geometry: Geometry,
-    device: torch.device,
-    most: int,
-    manner: Manner,
-) -> float:
-    """The time a sample takes in a step; on a CPU of as few samples as will tell."""
-    count = most if device.type == "cuda" else min(2, most)
-    while True:
-        seconds = step_seconds(model, recipe, geometry, device, count, manner)
-        if seconds >= _ENOUGH or count == most:
-            return seconds / count
-        count = min(4 * count, most)
+@dataclass(frozen=True)
+class Measured:
+    """Steps of copies of the model, timed on random samples."""
 
+    model: Network
+    recipe: Recipe
+    geometry: Geometry
+    device: torch.device
+    manner: Manner
 
-def step_seconds(
-    model: Network,
-    recipe: Recipe,
-    geometry: Geometry,
-    device: torch.device,
-    count: int,
-    manner: Manner,
-) -> float:
-    """The time of one step of a copy of the model on `count` random samples."""
-    twin = copy.deepcopy(model)
-    plain = recipe.but(accumulate=1)
-    trainee = Trainee(twin, plain)
-    trainee.manner = manner
-    step = Step(trainee, plain, make_optimizer(plain, trainee), Workers(), device, 1)
-    batch = random_batch(recipe, geometry, count, device)
-    times = []
-    for _ in range(2 + 3):
-        _wait(device)
-        start = time.perf_counter()
-        step(*batch)
-        _wait(device)
-        times.append(time.perf_counter() - start)
-    return sorted(times[2:])[1]
+    def sample_seconds(self, most: int) -> float:
+        """The time a sample's gradient takes; on a CPU of as few samples as will tell."""
+        count = self._first(most)
+        while True:
+            step, batch = self._step(count)
+            seconds = self._median(partial(step.gradients, *batch))
+            if seconds >= _ENOUGH or count == most:
+                return seconds / count
+            count = min(4 * count, most)
+
+    def update_seconds(self, most: int) -> float:
+        """The time a step takes beyond its gradient, however many samples it has."""
+        step, batch = self._step(self._first(most))
+        gradient = self._median(partial(step.gradients, *batch))
+        return max(0.0, self._median(partial(step, *batch)) - gradient)
+
+    def step_seconds(self, count: int) -> float:
+        """The time of a whole step on `count` samples."""
+        step, batch = self._step(count)
+        return self._median(partial(step, *batch))
+
+    def _first(self, most: int) -> int:
+        return most if self.device.type == "cuda" else min(2, most)
+
+    def _step(self, count: int) -> tuple[Step, tuple[Tensor, Tensor]]:
+        plain = self.recipe.but(accumulate=1)
+        trainee = Trainee(copy.deepcopy(self.model), plain)
+        trainee.manner = self.manner
+        optimizer = make_optimizer(plain, trainee)
+        step = Step(trainee, plain, optimizer, Workers(), self.device, 1)
+        return step, random_batch(self.recipe, self.geometry, count, self.device)
+
+    def _median(self, work: Callable[[], None]) -> float:
+        times = []
+        for _ in range(2 + 3):
+            _wait(self.device)
+            start = time.perf_counter()
+            work()
+            _wait(self.device)
+            times.append(time.perf_counter() - start)
+        return sorted(times[2:])[1]
 
 
 def deterministic_cost(
@@ -122,8 +137,8 @@ def deterministic_cost(
     seconds = []
     for deterministic in (True, False):
         with algorithms(deterministic):
-            manner = recipe.manner_in(0)
-            seconds.append(step_seconds(model, recipe, geometry, device, count, manner))
+            step = Measured(model, recipe, geometry, device, recipe.manner_in(0))
+            seconds.append(step.step_seconds(count))
     return seconds[0] / seconds[1]
 
 

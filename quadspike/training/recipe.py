@@ -71,9 +71,9 @@ class Recipe:
         eta: tdBN's factor on the threshold; 1, and 1/sqrt(2) where branches meet, without it.
         initial_gain: What the weights of every normalisation start from.
         fixed_norm: Leave its weights and biases as they start.
-        sync_norm: Share the statistics of a batch among all workers.
+        sync_norm: Whether workers share the statistics of a batch.
         residual: fire-then-sum or sum-then-fire, for the ResNets.
-        shortcut_neuron: Neurons on the projection shortcuts of a ResNet.
+        shortcut_neuron: Whether projection shortcuts of a ResNet have neurons.
         identity_norm: A normalisation on its identity shortcuts, for sum-then-fire.
         stem_width: Channels of a ResNet's stem; the network's own without it.
         dropout: Share dropped before the classifier.
@@ -100,7 +100,7 @@ class Recipe:
         turn: About the angle, in radians, by which a step of muon turns weights at the highest
             learning rate.
         momentum: Of sgd and muon.
-        nesterov: Look one step of that momentum ahead.
+        nesterov: Whether to look one step of that momentum ahead.
         weight_decay: On the weights of synapses but those that muon turns; none on normalisation,
             biases and neurons.
         decay_all: Weight decay on those too.
@@ -110,7 +110,7 @@ class Recipe:
             the last; 0 for none.
         precision: fp32, bf16 (autocast) or fp64.
         cutout: Side of the hole in training images; 0 for none.
-        autoaugment: AutoAugment on training images, for cifar10 and cifar100.
+        autoaugment: Whether training images go through AutoAugment, for cifar10 and cifar100.
         image_transform: paper or usual, for imagenet.
         split: Which CIFAR10-DVS split: tebn, last100 or random.
         frames_by: Frames of a recording with equal count of events or equal time; the data set's

@@ -18,6 +18,7 @@ from quadspike.analysis.figures.style import styled
 from quadspike.analysis.figures.theorem import theorem_quality
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.neurons import LIF, QIF
+from quadspike.neurons.qif import Constants
 
 FIGURES: dict[str, Callable[[QIF], Figure]] = {
     "recurrence": recurrence,
@@ -25,8 +26,14 @@ FIGURES: dict[str, Callable[[QIF], Figure]] = {
     "phase_portrait": phase_portrait,
     "membrane_density": membrane_density,
     "lif_against_qif": lambda neuron: lif_against_qif(neuron, LIF(u_th=constants(neuron).u_th)),
-    "theorem_quality": lambda neuron: theorem_quality(constants(neuron).u_th),
+    "theorem_quality": lambda neuron: _theorem_quality(constants(neuron)),
 }
+
+
+def _theorem_quality(p: Constants) -> Figure:
+    """With the neuron on its plane, where it has a root at 0."""
+    return theorem_quality(p.u_th, (p.a, p.u_sum) if p.u_prod == 0 else None)
+
 
 # No dates, so that the same figure is the same bytes.
 FORMATS: dict[str, dict[str, Any]] = {
@@ -44,6 +51,8 @@ def draw_all(
 ) -> list[Path]:
     """Write the figures called `names`, or every one, in each format; returns the files."""
     endings = [check_name("figure format", ending, FORMATS) for ending in _listed(formats)]
+    if not endings:
+        raise QuadspikeError(f"name at least one figure format: {', '.join(FORMATS)}")
     chosen = FIGURES if names is None else _listed(names)
     chosen = [check_name("figure", name, FIGURES) for name in chosen]
     place = Path(folder)

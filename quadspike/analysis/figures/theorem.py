@@ -11,12 +11,12 @@ from quadspike.analysis.dynamics import Array, TheoremError, theorem_error
 from quadspike.analysis.figures.style import GREY, INK, legend_below, new_figure, styled
 
 _CELLS = 40
-_PAPER_A, _PAPER_U2 = 0.25, 0.5
+_PAPER = (0.25, 0.5)
 
 
 @styled
-def theorem_quality(u_th: float = 0.5) -> Figure:
-    """Errors of Theorem 1's spread and mean over (a, u2), with u1 = 0."""
+def theorem_quality(u_th: float = 0.5, mark: tuple[float, float] | None = None) -> Figure:
+    """Errors of Theorem 1's spread and mean over (a, u2), with u1 = 0; `mark` is a point of it."""
     # Errors depend on a u_th and u2 / u_th alone, so this plane shows the same for every u_th.
     error = theorem_error(
         a=np.linspace(0.5 / _CELLS, 0.5, _CELLS) / u_th,
@@ -30,22 +30,26 @@ def theorem_quality(u_th: float = 0.5) -> Figure:
         error,
         error.std,
         r"(a) Spread: $(\sigma_u - \sigma_\mathrm{exact})\,/\,\sigma_\mathrm{exact}$",
+        mark,
     )
     image = _draw_plane(
         mean,
         error,
         error.mean,
         r"(b) Mean: $(\mu_u - \mu_\mathrm{exact})\,/\,\sigma_\mathrm{exact}$",
+        mark,
     )
     spread.set_ylabel("$u_2$")
     bar = figure.colorbar(image, ax=[spread, mean], pad=0.02, format="{x:.0%}")
-    bar.set_label(f"error of Theorem 1 at $u_{{th}} = {u_th:g}$")
+    bar.set_label(f"error of Theorem 1 at $u_{{th}} = {u_th:g}$, $u_1 = 0$")
     bar.outline.set_linewidth(0.6)
     legend_below(figure, columns=3)
     return figure
 
 
-def _draw_plane(ax: Axes, error: TheoremError, values: Array, title: str) -> ScalarMappable:
+def _draw_plane(
+    ax: Axes, error: TheoremError, values: Array, title: str, mark: tuple[float, float] | None
+) -> ScalarMappable:
     ax.set_title(title)
     ax.spines[:].set_visible(True)
     ax.set_xlabel("$a$")
@@ -64,20 +68,27 @@ def _draw_plane(ax: Axes, error: TheoremError, values: Array, title: str) -> Sca
     )
     ax.clabel(lines, fmt=lambda level: f"{level:.0%}", fontsize=7)
     _hatch_forbidden(ax, error)
-    if error.a[0] <= _PAPER_A <= error.a[-1] and error.u2[0] <= _PAPER_U2 <= error.u_th:
-        ax.plot(
-            _PAPER_A,
-            _PAPER_U2,
-            "*",
-            ms=11,
-            mfc="white",
-            mec=INK,
-            mew=0.9,
-            clip_on=False,
-            zorder=5,
-            ls="none",
-            label=f"the paper's $a = {_PAPER_A}$, $u_2 = {_PAPER_U2}$",
-        )
+    for point, whose, marker, size in (
+        (_PAPER, "the paper's", "*", 11),
+        (mark, "this neuron's", "o", 6),
+    ):
+        if point is None or (marker == "o" and point == _PAPER):
+            continue
+        a, u2 = point
+        if error.a[0] <= a <= error.a[-1] and error.u2[0] <= u2 <= error.u_th:
+            ax.plot(
+                a,
+                u2,
+                marker,
+                ms=size,
+                mfc="white",
+                mec=INK,
+                mew=0.9,
+                clip_on=False,
+                zorder=5,
+                ls="none",
+                label=f"{whose} $a = {a:g}$, $u_2 = {u2:g}$",
+            )
     ax.set(xlim=(error.a[0], error.a[-1]), ylim=(error.u2[0], error.u2[-1]))
     return image
 

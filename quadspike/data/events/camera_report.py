@@ -31,7 +31,7 @@ def recordings_table(simulated: Sequence[Events], real: Mapping[str, Events]) ->
         raise QuadspikeError("there are no simulated recordings to compare")
     several = [statistics(events) for events in simulated]
     single = {name: statistics(events) for name, events in real.items()}
-    table = Table(title=f"{len(several)} simulated recordings, and real ones")
+    table = Table(title=f"{len(several)} simulated recordings{', and real ones' * bool(real)}")
     table.add_column("")
     for heading in ("simulated, mean", "sd", *single):
         table.add_column(heading, justify="right")
