@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -14,12 +15,17 @@ def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
     """Write beside `target`, flush to the disk, and move into place.
 
     A kill at any moment leaves the old file or the new one; a full disk is an error that
-    leaves the old one. Without `flush` that holds for the process, not for the machine.
+    leaves the old one. Without `flush` that holds for the process, not for the machine. Of several
+    processes one waits for the other.
     """
     partial = target.with_name(f".{target.name}.partial")
     try:
-        _write(partial, content, flush)
-        os.replace(partial, target)
+        handle = _open_alone(partial)
+        try:
+            _write(handle, content, flush)
+            os.replace(partial, target)
+        finally:
+            os.close(handle)
         if flush:
             _flush_folder(target.parent)
     except OSError as error:
@@ -48,16 +54,31 @@ def write_text(target: Path, text: str, flush: bool = True) -> None:
     write_atomic(target, text.encode(), flush)
 
 
-def _write(path: Path, content: bytes, flush: bool) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
-        if flush:
-            os.fsync(handle)
-    finally:
+def _open_alone(path: Path) -> int:
+    """The file at `path`, empty, and no other process's, as far as files can be locked there."""
+    while True:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            with suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            # Whoever had it before may have moved it away while we waited.
+            if path.exists() and path.stat().st_ino == os.fstat(handle).st_ino:
+                os.ftruncate(handle, 0)
+                return handle
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(handle)
+            raise
         os.close(handle)
+
+
+def _write(handle: int, content: bytes, flush: bool) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+    if flush:
+        os.fsync(handle)
 
 
 def _flush_folder(folder: Path) -> None:

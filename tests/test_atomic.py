@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,19 @@ def test_what_to_do_fits_what_went_wrong(
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(WriteError, match=remedy):
         write_atomic(tmp_path / "file", b"content")
+
+
+def test_of_two_writers_one_waits_for_the_other(tmp_path: Path) -> None:
+    """Each process writes its own letter; a mixture, or a part, is nobody's."""
+    target = tmp_path / "file"
+    script = (
+        "import sys, pathlib; from quadspike.atomic import write_atomic\n"
+        "for _ in range(300):\n"
+        "    write_atomic(pathlib.Path(sys.argv[1]), sys.argv[2].encode() * 100_000, flush=False)"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", script, target, each]) for each in "ab"]
+    while any(writer.poll() is None for writer in writers):
+        if target.exists():
+            assert target.read_bytes() in (b"a" * 100_000, b"b" * 100_000)
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

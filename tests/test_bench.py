@@ -10,6 +10,7 @@ from torch import nn
 from quadspike.analysis.energy.counts import SynapseCount, count_operations
 from quadspike.benchmark import PARTS, SETTINGS, Job, Record, describe, find_setting, measure
 from quadspike.benchmark.contenders import PEERS, Contender
+from quadspike.benchmark.figure import scaling_figure
 from quadspike.benchmark.floor import synapse_passes
 from quadspike.benchmark.neurons import LoopNeuron, SpikingJellyKernels, spikingjelly_node
 from quadspike.benchmark.profile import GROUPS, OTHER, Kernel, soma_bytes
@@ -203,7 +204,7 @@ def test_an_unknown_part_or_contender_is_refused_before_anything_runs() -> None:
 def test_rows_of_two_runs_are_merged(tmp_path) -> None:
     path = tmp_path / "bench.json"
     Record(path, {"device": "a"}).add({**WHERE, "part": "step", "name": "ours", "ms": 1.0})
-    later = Record(path, {"device": "b"})
+    later = Record(path, {"device": "a", "torch": "newer"})
     later.add({**WHERE, "part": "floor", "name": "floor", "ms": 2.0})
     later.add({**WHERE, "part": "step", "name": "ours", "ms": 3.0})
     rows = json.loads(path.read_text())["rows"]
@@ -211,6 +212,30 @@ def test_rows_of_two_runs_are_merged(tmp_path) -> None:
         ("ours", 3.0, 1),
         ("floor", 2.0, 1),
     ]
+
+
+def test_rows_of_other_devices_and_of_smoke_are_told_apart(tmp_path) -> None:
+    path = tmp_path / "bench.json"
+    row = {**WHERE, "part": "step", "name": "ours"}
+    Record(path, {"device": "a"}).add({**row, "ms": 1.0})
+    Record(path, {"device": "b"}).add({**row, "ms": 2.0})
+    Record(path, {"device": "a"}, smoke=True).add({**row, "ms": 3.0})
+    for device, smoke, ms in (("a", False, 1.0), ("b", False, 2.0), ("a", True, 3.0)):
+        assert [r["ms"] for r in Record(path, {"device": device}, smoke).comparable] == [ms]
+
+
+def test_the_figure_of_scaling_holds_all_but_one_thing() -> None:
+    recipe = find_setting("resnet8").recipe
+    at = {"setting": recipe.name, "precision": recipe.precision, "part": "scaling"}
+    at |= {"name": "by timesteps", "peak_gib": None}
+    rows = [
+        {**at, "timesteps": steps, "batch": recipe.batch_size * twice, "ms": float(steps * twice)}
+        for steps in (1, 2, 4)
+        for twice in (1, 2)
+    ]
+    ours = scaling_figure(rows, recipe).axes[0].lines[1]
+    assert list(ours.get_xdata()) == [1, 2, 4]
+    assert list(ours.get_ydata()) == [1.0, 2.0, 4.0]
 
 
 def test_another_file_is_not_overwritten(tmp_path) -> None:

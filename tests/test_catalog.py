@@ -13,6 +13,9 @@ from quadspike.data.augment import Pipeline, RandomFlip
 from quadspike.data.catalog import CATALOG, preview, verify
 from quadspike.data.events.camera import EventCamera
 from quadspike.data.events.cifar10dvs import CLASSES
+from quadspike.data.events.form import Events
+from quadspike.data.events.frames import Framing
+from quadspike.data.events.look import few_clips
 from quadspike.data.simulate import simulate
 from quadspike.data.split import Split
 from tests.conftest import run_cli
@@ -130,6 +133,14 @@ def test_simulate_digits_and_read_them_back(capsys, tmp_path):
     assert run_cli("data", "simulate", "digits", str(out), "--per-class", "1") == 0
     assert len(list(out.glob("*/*.aedat"))) == 10
     assert "simulated" in capsys.readouterr().out
+
+
+def test_few_recordings_are_spread_over_all():
+    event = Events.of([1], [0], [0], [1], width=4, height=4)
+    recordings = [(number, number // 2) for number in range(19)]
+    asked = ("toy", recordings, 10, lambda source: event, Framing(1), tuple("abcdefghij"))
+    assert few_clips(*asked).labels.tolist() == [0, 0, 1, 2, 3, 4, 5, 6, 7, 8]
+    assert len(few_clips("toy", recordings[:3], *asked[2:])) == 3
 
 
 def test_show_whatever_recordings_are_there(tmp_path):

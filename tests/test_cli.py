@@ -52,6 +52,18 @@ def test_energy_of_the_paper_s_network(capsys):
     assert "2,214,726,144" in out
 
 
+def test_brackets_in_a_path_are_shown_as_they_are(capsys, saved):
+    folder = saved[2].parent / "mine [old]"
+    folder.mkdir()
+    weights = saved[2].rename(folder / "model.safetensors")
+    assert run_cli("energy", "--weights", str(weights)) == 0
+    assert "mine [old]/model" in "".join(capsys.readouterr().out.splitlines())
+    assert run_cli("data", "list", "--data", str(folder)) == 0
+    assert "mine [old]" in capsys.readouterr().out
+    assert run_cli("data", "verify", "cifar10", "--data", str(folder)) == 1
+    assert "mine [old]" in capsys.readouterr().out
+
+
 def test_energy_at_a_stated_and_at_an_untrained_rate(capsys):
     assert run_cli("energy", "cnn", "--dataset", "digits", "--rate", "0.12") == 0
     assert "0.12 as stated" in capsys.readouterr().out

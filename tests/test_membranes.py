@@ -9,6 +9,7 @@ from quadspike.analysis.dynamics import regions
 from quadspike.analysis.gradients import examine
 from quadspike.analysis.membranes import correlation, describe_membranes, histogram, regions_of
 from quadspike.analysis.traces import SomaTrace
+from quadspike.neurons import Ternary
 
 
 def seen(neuron, membranes, residual=None, place=None):
@@ -26,6 +27,12 @@ def test_by_hand():
     assert found["regions"] == {"red": 0.25, "blue": 0.375, "green": 0.375}
     assert found["after_red"] == 0.5  # one of the second step's two spikes
     assert found["temporal_correlation"] == pytest.approx(-1.0)
+
+
+def test_a_ternary_neuron_fires_at_two_places():
+    found = describe_membranes(seen(Ternary(), [[-0.2, 0.6]]))
+    assert sorted(found["fires_at"]) == [-found["threshold"], found["threshold"]]
+    assert describe_membranes(seen(QIF(), [[-0.2, 0.6]]))["fires_at"] == [0.5]
 
 
 def test_gains_are_in_thresholds():

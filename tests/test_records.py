@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -14,11 +15,13 @@ from quadspike import QuadspikeError
 from quadspike.analysis.report import read_run
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.records import Repository, Store, record_run, verify
+from quadspike.records.add import _first_weights
 from quadspike.records.command import train_command
 from quadspike.records.metrics import as_lines, compact, rounded
 from quadspike.records.runs import RECORD, read_record
 from quadspike.records.source import prove
 from quadspike.records.store import LARGEST
+from quadspike.training import train
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import source_fingerprint
 from tests import run_folders
@@ -185,6 +188,17 @@ def test_weights_may_be_elsewhere_by_then(run, repository):
     for path in run.glob("*.safetensors"):
         path.unlink()
     assert "record.json" in record_run(run, Repository(repository))
+
+
+def test_first_weights_are_those_the_run_began_with(tmp_path):
+    first = tmp_path / "first"
+    train(tiny(), out=first, device="cpu")
+    weights = first / "last.safetensors"
+    before = hashlib.sha256(weights.read_bytes()).hexdigest()
+    train(tiny(seed=1), out=tmp_path / "then", init_from=first, device="cpu")
+    weights.unlink()
+    start = json.loads((tmp_path / "then/recipe.json").read_text())
+    assert _first_weights(start) == {"sha256": before}
 
 
 def test_first_weights_are_named_by_their_fingerprint_and_not_by_their_place(

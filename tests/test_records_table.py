@@ -95,6 +95,15 @@ def test_a_repeated_seed_is_no_second_seed(tmp_path):
     assert row["accuracy, %"].endswith("2 runs of 1 seed")
 
 
+def test_hidden_files_are_no_records(tmp_path):
+    store = Store(tmp_path / "records")
+    put(store, "full", 0.96)
+    (store.root / "runs/.DS_Store").touch()
+    (store.root / "runs/.half.partial").mkdir()
+    (store.root / "runs/.half.partial/record.json").touch()
+    assert store.names("runs") == ["full"]
+
+
 def test_groups_have_tables_of_their_own_and_pages_hold_them(tmp_path, capsys):
     root = tmp_path / "records"
     store = Store(root)

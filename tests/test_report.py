@@ -228,6 +228,15 @@ def test_numbers_that_are_none_do_not_break_it(tmp_path: Path) -> None:
     assert "—" in text
 
 
+def test_a_loss_that_is_none_takes_no_accuracy_with_it(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    metrics = json.loads((folder / "record.json").read_text())["metrics"]
+    change_record(folder, metrics=[line | {"test_loss": math.inf} for line in metrics])
+    text, _ = page_of(tmp_path, folder)
+    assert "test ends" not in re.search(r"Loss over epochs: [^\"<]*", text)[0]
+    assert "test ends" in re.search(r"Accuracy over epochs: [^\"<]*", text)[0]
+
+
 def test_the_energies_of_the_layers_add_up_to_the_headline(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run")
     text, _ = page_of(tmp_path, folder)

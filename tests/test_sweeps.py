@@ -227,6 +227,17 @@ def test_a_run_is_what_it_would_be_alone(tmp_path):
     assert ours.read_bytes() == (tmp_path / "alone" / "last.safetensors").read_bytes()
 
 
+def test_a_recipe_asked_for_by_other_fields_is_not_trained_again(tmp_path):
+    sweep(TINY, {"lr": [0.01]}, out=tmp_path / "s", device="cpu")
+    over = {"lr": [0.01, 0.02], "neuron": [TINY.neuron]}
+    again = sweep(TINY, over, out=tmp_path / "s", device="cpu")
+    assert [end.name for end in again.ended] == [
+        "lr-0.01-seed0",
+        f"neuron-{TINY.neuron}_lr-0.02-seed0",
+    ]
+    assert "2 runs" not in again.table
+
+
 def test_settings_of_the_same_data_are_next_to_each_other(tmp_path):
     chosen = settings(TINY, {"lr": [0.1, 0.2], "batch_size": [128, 256]})
     jobs = plan(chosen, 2, SweepFolder(tmp_path))

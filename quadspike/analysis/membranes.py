@@ -43,6 +43,7 @@ def describe_membranes(seen: SomaTrace) -> dict[str, Any]:
         "mean": float(mean),
         "std": float(spread),
         "threshold": middle(neuron.threshold),
+        "fires_at": [middle(edge) for edge in neuron.edges],
         "window": [middle(edge) for edge in neuron.surrogate.window(neuron)],
         "inside_window": float(within.to(u.dtype).mean()),
         "histogram": histogram(u),

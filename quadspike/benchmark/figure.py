@@ -7,16 +7,21 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from quadspike.analysis.figures.style import BLUE, GREY, new_figure, styled
 from quadspike.benchmark.record import Row
+from quadspike.training.recipe import Recipe
 
 
 @styled
-def scaling_figure(rows: list[Row]) -> Figure:
-    """Time and memory of our step; a dashed line is proportional to the last point."""
+def scaling_figure(rows: list[Row], recipe: Recipe) -> Figure:
+    """Time and memory of the recipe's step; a dashed line is proportional to the last point."""
     figure = new_figure(height=4.2)
     axes = figure.subplots(2, 2, sharex="col", squeeze=False)
     sides = {"by timesteps": ("timesteps", "time steps $T$"), "by batch_size": ("batch", "batch")}
+    held: Row = {"setting": recipe.name, "precision": recipe.precision, "part": "scaling"}
+    held |= {"timesteps": recipe.timesteps, "batch": recipe.batch_size}
     for column, (name, (field, label)) in enumerate(sides.items()):
-        mine = [row for row in rows if row["name"] == name and "ms" in row]
+        wanted = {**held, "name": name}
+        del wanted[field]
+        mine = [row for row in rows if wanted.items() <= row.items() and "ms" in row]
         mine.sort(key=lambda row: row[field])
         for line, (value, unit) in enumerate((("ms", "ms a step"), ("peak_gib", "peak GiB"))):
             ax = axes[line, column]

@@ -32,10 +32,13 @@ def surroundings(device: torch.device) -> Row:
 
 
 class Record:
-    """Every row measured so far; a row measured again takes the place of the old one."""
+    """Every row measured so far; one measured again on such a device takes the old one's place.
 
-    def __init__(self, path: Path | None, environment: Row) -> None:
-        self.path = path
+    Those of a `smoke` run are told apart: they say only that it works.
+    """
+
+    def __init__(self, path: Path | None, environment: Row, smoke: bool = False) -> None:
+        self.path, self.smoke = path, smoke
         self.content: dict[str, Any] = {"format": FORMAT, "environments": [], "rows": []}
         if path is not None and path.exists():
             self.content = _read(path)
@@ -50,10 +53,18 @@ class Record:
         rows: list[Row] = self.content["rows"]
         return rows
 
+    @property
+    def comparable(self) -> list[Row]:
+        """The rows of this device, and of as much care."""
+        mine = (self._device(self._environment), self.smoke)
+        return [r for r in self.rows if (self._device(r["environment"]), _smoke(r)) == mine]
+
     def add(self, row: Row) -> None:
         """Keep a row and write the file."""
         row = {**row, "environment": self._environment}
-        same = [index for index, old in enumerate(self.rows) if _key(old) == _key(row)]
+        if self.smoke:
+            row["smoke"] = True
+        same = [index for index, old in enumerate(self.rows) if self._key(old) == self._key(row)]
         if same:
             self.rows[same[0]] = row
         else:
@@ -61,9 +72,17 @@ class Record:
         if self.path is not None:
             write_text(self.path, json.dumps(self.content, indent=1) + "\n")
 
+    def _key(self, row: Row) -> tuple[Any, ...]:
+        values = (row.get(field) for field in _KEY)
+        return *values, self._device(row["environment"]), _smoke(row)
 
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row.get(field) for field in _KEY)
+    def _device(self, environment: int) -> str | None:
+        found: str | None = self.content["environments"][environment].get("device")
+        return found
+
+
+def _smoke(row: Row) -> bool:
+    return bool(row.get("smoke"))
 
 
 def _read(path: Path) -> dict[str, Any]:

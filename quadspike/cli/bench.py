@@ -48,7 +48,7 @@ def bench(
     changes = {field: value for field, value in asked.items() if value is not None}
     chosen = find_setting(setting).but(**changes)
     place = choose_device(device, Workers())
-    record = Record(out, surroundings(place))
+    record = Record(out, surroundings(place), smoke)
 
     def tell(row: dict[str, object]) -> None:
         print(describe(row))
@@ -56,11 +56,10 @@ def bench(
 
     measure(Job(chosen, place, only, smoke), what, record, tell)
     wide = Console(width=max(Console().width, 120))
-    summary = summary_table(record.rows, chosen.recipe)
+    summary = summary_table(record.comparable, chosen.recipe)
     if summary.rows:
         wide.print(summary)
     if out is not None and "scaling" in what:
         from quadspike.benchmark.figure import scaling_figure
 
-        mine = [r for r in record.rows if r["part"] == "scaling" and r["setting"] == setting]
-        scaling_figure(mine).savefig(out.with_suffix(".scaling.png"))
+        scaling_figure(record.comparable, chosen.recipe).savefig(out.with_suffix(".scaling.png"))

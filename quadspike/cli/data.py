@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from tyro.conf import Positional, arg
 
@@ -29,7 +30,8 @@ def list_(data: Root = None) -> None:
         table.add_row(name, entry.what, entry.place or "nothing")
     console = Console()
     console.print(table)
-    console.print(f"\nData root: {data_root(data)} (--data FOLDER or QUADSPIKE_DATA changes it)")
+    changes = "--data FOLDER or QUADSPIKE_DATA changes it"
+    console.print(f"\nData root: {data_root(data)} ({changes})", markup=False, soft_wrap=True)
     console.print("`quadspike data verify` says what is there and whole.")
 
 
@@ -53,11 +55,12 @@ def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
     for name in names or catalog.CATALOG:
         with progress_bar(name) as progress:
             results.append(catalog.verify(name, data, progress))
-        table.add_row(name, "yes" if results[-1].whole else "no", results[-1].found)
+        table.add_row(name, "yes" if results[-1].whole else "no", escape(results[-1].found))
     console.print(table)
     for result in results:
         if result.problem:
-            console.print(f"\n{result.name}: {result.problem}", soft_wrap=True, highlight=False)
+            problem = f"\n{result.name}: {result.problem}"
+            console.print(problem, soft_wrap=True, highlight=False, markup=False)
     if any(not result.whole and (names or result.found != "nothing") for result in results):
         raise SystemExit(1)
 

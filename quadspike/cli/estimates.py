@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import torch
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from quadspike.cli.display import duration
@@ -29,7 +30,7 @@ def show_estimates(console: Console, kind: str, rows: Iterable[Row], place: torc
         try:
             found = estimate(recipe(), place, Workers())
         except QuadspikeError as error:
-            table.add_row(name, str(runs), f"refused: {error}")
+            table.add_row(name, str(runs), escape(f"refused: {error}"))
             continue
         total += runs * found.seconds
         table.add_row(

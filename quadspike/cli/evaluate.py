@@ -46,5 +46,6 @@ def evaluate(
         f"test accuracy {found.fresh.accuracy:.2%}{recorded}, loss {found.fresh.loss:.4f}, "
         f"{found.fresh.count:,} samples, {found.weights}",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )

@@ -76,5 +76,6 @@ def quickstart(
         f"\n{seeds} seeds each, last epoch, {duration(time.monotonic() - started)} in all. "
         f"Open the report in a browser: {page}",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )

@@ -280,5 +280,6 @@ def evaluate(
         f"test accuracy {found.fresh.accuracy:.2%}{before}{merged}, loss {found.fresh.loss:.4f}, "
         f"{found.fresh.count:,} samples, {folder}",
         highlight=False,
+        markup=False,
         soft_wrap=True,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ from quadspike.records.runs import (
 from quadspike.records.source import Repository, find_commit
 from quadspike.records.store import Files
 from quadspike.records.weights import read_evaluation, read_index
-from quadspike.training.folder import FORMAT, RunFolder
+from quadspike.training.folder import FORMAT, RunFolder, sha256, weights_file
 from quadspike.training.recipe import Recipe
-from quadspike.training.record import sha256, source_fingerprint
+from quadspike.training.record import source_fingerprint
 
 SECONDS = (
     "everything from the call of train on: data from disk, building the network, compilation, "
@@ -47,10 +48,10 @@ def record_run(
     def make() -> Files:
         found = json.loads(folder.record.read_text(encoding="utf-8"))
         _check_run(folder, recipe, found)
-        started = json.loads(folder.recipe.read_text(encoding="utf-8")).get("init_from")
+        start = json.loads(folder.recipe.read_text(encoding="utf-8"))
         content = _content(found, recipe, repository, export)
-        if started is not None:
-            content["init_from"] = _first_weights(Path(started))
+        if start.get("init_from") is not None:
+            content["init_from"] = _first_weights(start)
             content["command"] += f" --init-from {content['init_from']['sha256'][:8]}.safetensors"
         if note:
             content["note"] = note
@@ -141,8 +142,11 @@ def _exported(folder: Path) -> dict[str, Any]:
     return {**kept, "evaluation": {k: v for k, v in evaluation.items() if k != "format"}}
 
 
-def _first_weights(path: Path) -> dict[str, str]:
-    file = path / "last.safetensors" if path.is_dir() else path
+def _first_weights(start: Mapping[str, str]) -> dict[str, str]:
+    """As they were when the run began; runs of before that was noted, as they are now."""
+    if noted := start.get("init_from_sha256"):
+        return {"sha256": noted}
+    file = weights_file(Path(start["init_from"]))
     if not file.is_file():
         raise QuadspikeError(
             f"the run started from {file}, which is not there to be named by its SHA-256"

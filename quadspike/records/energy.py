@@ -14,11 +14,10 @@ from quadspike.models import Network, load_model
 from quadspike.records.weights import INDEX, load_export, read_index
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.field_values import OWN
-from quadspike.training.folder import RunFolder
+from quadspike.training.folder import RunFolder, sha256
 from quadspike.training.judge import LOOKED_AT
 from quadspike.training.network import to_device
 from quadspike.training.recipe import Recipe
-from quadspike.training.record import sha256
 from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import first_samples
 from quadspike.training.sources import make_data

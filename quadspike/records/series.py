@@ -57,10 +57,20 @@ def curves(records: Sequence[RunRecord]) -> Plot:
     judge, said = judged_by(records)
     fields = differing(records)
     series = [
-        Series(label(runs[0], fields), [curve(run, judge) for run in runs])
+        Series(label(runs[0], fields), _at_the_same([curve(run, judge) for run in runs]))
         for runs in by_setting(records)
     ]
     return Plot("epoch", said, series, "epochs")
+
+
+def _at_the_same(runs: list[Points]) -> list[Points]:
+    """Only the epochs at which all runs were evaluated: a mean of others is of other seeds.
+
+    >>> _at_the_same([[(1, 10), (2, 50), (4, 70)], [(1, 30), (4, 90)]])
+    [[(1, 10), (4, 70)], [(1, 30), (4, 90)]]
+    """
+    common = set.intersection(*({x for x, _ in run} for run in runs))
+    return [[(x, y) for x, y in run if x in common] for run in runs]
 
 
 def against(records: Sequence[RunRecord], x: str) -> Plot:

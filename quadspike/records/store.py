@@ -51,10 +51,11 @@ class Store:
             raise QuadspikeError(f"there is no folder {self.root}; name that of the records")
 
     def names(self, kind: Kind) -> list[str]:
-        """All records of a kind; a folder with any file in it is one."""
+        """All records of a kind; a folder with any file in it is one, but for hidden ones."""
         top = self.root / kind
-        files = (path for path in top.rglob("*") if not path.is_dir())
-        return sorted({path.parent.relative_to(top).as_posix() for path in files})
+        files = (path.relative_to(top) for path in top.rglob("*") if not path.is_dir())
+        seen = (file for file in files if not any(part.startswith(".") for part in file.parts))
+        return sorted({file.parent.as_posix() for file in seen})
 
     def read(self, kind: Kind, name: str) -> Files:
         """The files of a record, if they are those that were written."""

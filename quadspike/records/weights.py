@@ -25,10 +25,10 @@ from quadspike.errors import QuadspikeError
 from quadspike.models import Network, load_model
 from quadspike.models.files import configuration, rebuild
 from quadspike.training.distributed import Workers, choose_device
-from quadspike.training.folder import RunFolder
+from quadspike.training.folder import RunFolder, sha256
 from quadspike.training.network import read_tensors, to_device
 from quadspike.training.recipe import Recipe
-from quadspike.training.record import device_name, sha256
+from quadspike.training.record import device_name
 from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Score, score
 from quadspike.training.sources import make_data

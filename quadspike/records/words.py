@@ -12,6 +12,7 @@ _NONES = {
     "aid": "none",
     "clip": "none",
     "init_from": "new weights",
+    "small_size": "none",
     "split": "none",
     "train_timesteps": "all",
 }

@@ -11,7 +11,7 @@ from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 from quadspike.records.finished import read_finished
 from quadspike.records.runs import RunRecord
-from quadspike.training.folder import CommonFolder
+from quadspike.training.folder import CommonFolder, RunFolder
 from quadspike.training.recipe import Recipe
 
 FORMAT = 1
@@ -65,10 +65,17 @@ class SweepFolder(CommonFolder):
             )
         return names
 
+    def recipes(self) -> dict[str, Recipe]:
+        """Of every run that was begun, which may have been asked for by other fields."""
+        folders = {name: RunFolder(self.path / name) for name in self._known()}
+        return {name: run.read_recipe() for name, run in folders.items() if run.recipe.exists()}
+
+    def _known(self) -> list[str]:
+        return self.names() if self.listing.exists() else []
+
     def extend(self, names: Iterable[str]) -> None:
         """Ask for these runs too."""
-        known = self.names() if self.listing.exists() else []
-        runs = list(dict.fromkeys([*known, *names]))
+        runs = list(dict.fromkeys([*self._known(), *names]))
         write_text(self.listing, json.dumps({"format": FORMAT, "runs": runs}, indent=1) + "\n")
 
     def state(self, name: str) -> State:

@@ -44,15 +44,12 @@ class Ended:
 
 @dataclass(frozen=True)
 class Job:
-    """One run: a setting with a seed."""
+    """One run: a setting with a seed, by the name it has in the folder."""
 
+    title: str
     setting: Setting
     seed: int
     sweep: SweepFolder
-
-    @property
-    def title(self) -> str:
-        return f"{self.setting.name}-seed{self.seed}"
 
     @property
     def recipe(self) -> Recipe:
@@ -86,11 +83,13 @@ class Job:
 
 def plan(chosen: Iterable[Setting], seeds: int, sweep: SweepFolder) -> list[Job]:
     """Every setting once before any a second time; those of the same data next to each other."""
-    listed = list(chosen)
-    jobs = [
-        Job(setting, setting.recipe.seed + seed, sweep)
-        for seed in range(seeds)
-        for setting in listed
-    ]
+    listed, known = list(chosen), sweep.recipes()
+
+    def job(setting: Setting, seed: int) -> Job:
+        recipe = setting.recipe.but(seed=seed)
+        same = [name for name, other in known.items() if other == recipe]
+        return Job((*same, f"{setting.name}-seed{seed}")[0], setting, seed, sweep)
+
+    jobs = [job(setting, setting.recipe.seed + more) for more in range(seeds) for setting in listed]
     order = list(dict.fromkeys(data_key(job.recipe) for job in jobs))
     return sorted(jobs, key=lambda job: order.index(data_key(job.recipe)))

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from quadspike.training.folder import sha256
 from quadspike.training.memory import peak_gib
 from quadspike.training.network import copy_weights, count_parameters, write_weights
-from quadspike.training.record import environment, measure, sha256, write_record
+from quadspike.training.record import environment, measure, write_record
 
 if TYPE_CHECKING:
     from quadspike.training.loop import Training

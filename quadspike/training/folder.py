@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import warnings
@@ -152,6 +153,7 @@ class RunFolder:
                 content = {"format": FORMAT, "recipe": recipe.as_dict()}
                 if init_from is not None:
                     content["init_from"] = str(init_from)
+                    content["init_from_sha256"] = sha256(weights_file(init_from))
                 write_text(self.recipe, json.dumps(content, indent=2) + "\n")
             yield
         finally:
@@ -180,3 +182,14 @@ class CommonFolder(RunFolder):
     @property
     def begun(self) -> bool:
         return self.recipe.exists()
+
+
+def weights_file(source: Path) -> Path:
+    """Of a run's folder the last weights, else the file itself."""
+    return RunFolder(source).weights("last") if source.is_dir() else source
+
+
+def sha256(path: Path) -> str:
+    """The fingerprint of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

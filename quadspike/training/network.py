@@ -20,6 +20,7 @@ from quadspike.models import Network, create_model, save_model
 from quadspike.neurons import NEURONS, Neuron
 from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.field_values import OWN
+from quadspike.training.folder import weights_file
 from quadspike.training.manner import shrink
 from quadspike.training.recipe import Recipe
 from quadspike.training.samples import random_batch
@@ -124,7 +125,7 @@ def load_weights(model: Network, source: Path) -> list[str]:
     Only the classifier, the last linear layer, may have another shape, and initial membranes
     may be new.
     """
-    path = source / "last.safetensors" if source.is_dir() else source
+    path = weights_file(source)
     saved = read_tensors(path)
     own = model.state_dict()
     last = [name for name, m in model.named_modules() if isinstance(m, nn.Linear)][-1:]

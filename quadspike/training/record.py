@@ -89,12 +89,6 @@ def _version(package: str) -> str | None:
         return None
 
 
-def sha256(path: Path) -> str:
-    """The fingerprint of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def measure(model: Network, geometry: Geometry, inputs: Tensor) -> dict[str, Any]:
     """Firing and energy of a trained network on a batch of test samples."""
     layers = describe_layers(model, inputs)

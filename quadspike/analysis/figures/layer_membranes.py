@@ -101,7 +101,7 @@ def _view(found: Sequence[Found]) -> View:
         below = layer["histogram"]["below"] / _total(layer) + np.cumsum(share)
         shown = edges[:-1][(below > _RARE) & (below - share < 1 - _RARE)]
         ends += [*shown[:1], *shown[-1:] + (edges[1] - edges[0])]
-        ends += [edge for edge in (*layer["window"], layer["threshold"]) if np.isfinite(edge)]
+        ends += [edge for edge in (*layer["window"], *_fires_at(layer)) if np.isfinite(edge)]
     low, high = (float(bound(ends)) for bound in (min, max))
     margin = 0.03 * (high - low)
     return View(low - margin, high + margin)
@@ -111,6 +111,12 @@ def _bins(layer: Found) -> tuple[Array, Array]:
     seen = layer["histogram"]
     counts = np.array(seen["counts"], dtype=np.float64)
     return np.linspace(seen["low"], seen["high"], len(counts) + 1), counts
+
+
+def _fires_at(layer: Found) -> list[float]:
+    """Both thresholds of a ternary neuron; files of before they were kept have one."""
+    found: list[float] = layer.get("fires_at", [layer["threshold"]])
+    return found
 
 
 def _total(layer: Found) -> int:
@@ -123,7 +129,8 @@ def _draw_layer(ax: Axes, network: Found, place: int, color: str, opacity: float
     edges, counts = _bins(layer)
     share = counts / _total(layer) / (edges[1] - edges[0])
     ax.axvspan(*np.clip(layer["window"], edges[0], edges[-1]), color=GREY, alpha=0.16, lw=0)
-    ax.axvline(layer["threshold"], color=INK, lw=0.9, ls=":")
+    for edge in _fires_at(layer):
+        ax.axvline(edge, color=INK, lw=0.9, ls=":")
     ax.stairs(share, edges, fill=True, color=color, alpha=opacity, lw=0, label=_name(network))
     ax.stairs(share, edges, color=color, lw=0.6)
     if density := _density(json.dumps(layer["stationary"])):

@@ -16,21 +16,17 @@ def learning_curves(runs: Sequence[Shown]) -> Html | None:
     """Loss and accuracy over epochs, all runs in the same axes."""
     if not any(shown.run.epochs for shown in runs):
         return None
-    splits = [
-        split
-        for split in _DASHES
-        if any(c.drawn for c in _curves(runs, f"{split}_loss", split, _DASHES[split]))
-    ]
-    charts = []
+    charts, splits = [], []
     for kind, unit, scale in (("loss", "", 1.0), ("accuracy", " %", 100.0)):
-        curves = [
-            curve
-            for split in splits
-            for curve in _curves(runs, f"{split}_{kind}", split, _DASHES[split], scale)
-        ]
+        curves = []
+        for split, dash in _DASHES.items():
+            found = _curves(runs, f"{split}_{kind}", split, dash, scale)
+            if any(curve.drawn for curve in found):
+                curves += found
+                splits.append(split)
         label = f"{kind.capitalize()} over epochs: {_endings(curves, unit)}"
         charts.append(figure(kind.capitalize(), "", line_chart(label, curves, unit)))
-    keys = [tag("li", key(_DASHES[split]), split) for split in splits]
+    keys = [tag("li", key(dash), split) for split, dash in _DASHES.items() if split in splits]
     return join([legend(runs, *keys), tag("div", *charts, class_="grid")])
 
 

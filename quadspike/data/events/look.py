@@ -46,8 +46,8 @@ def few_clips(
     classes: tuple[str, ...],
 ) -> Split:
     """The frames of `count` of the labelled recordings, evenly spread."""
-    stride = max(1, len(recordings) // count)
-    chosen = recordings[::stride][:count]
+    count = min(count, len(recordings))
+    chosen = [recordings[place * len(recordings) // count] for place in range(count)]
     clips = [to_bytes(framing(decode(source)), framing.levels)[0] for source, _ in chosen]
     labels = torch.tensor([label for _, label in chosen])
     return Split(name, torch.stack(clips), labels, classes, framing.levels)
