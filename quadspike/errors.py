@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 
 class QuadspikeError(ValueError):
@@ -42,6 +43,8 @@ def check_name(kind: str, given: object, allowed: Iterable[str]) -> str:
 
 def check_device(given: str) -> torch.device:
     """The device of that name, if it is here."""
+    import torch
+
     try:
         device = torch.device(given)
         torch.empty(0, device=device)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from quadspike.constant import constant
 from quadspike.errors import QuadspikeError
 
 _M0, _M1 = 0xD2511F53, 0xCD9E8D57
@@ -44,7 +45,7 @@ def fresh_key() -> Key:
     return Key(int(torch.randint(2**31 - 1, ()).item()), 0)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def purpose(name: str) -> int:
     """A stable 32-bit number for a name, such as a layer's."""
     return zlib.crc32(name.encode())

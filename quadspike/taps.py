@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-import torch
 from torch import Tensor
 
+from quadspike.constant import constant
 from quadspike.errors import QuadspikeError, check_name
 
 KINDS = {
@@ -73,6 +73,6 @@ class Taps:
         return bool(_matches(layer, self.layers))
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def _matches(layer: str, pattern: str) -> bool:
     return fnmatchcase(layer, pattern)

@@ -57,7 +57,7 @@ def test_brackets_in_a_path_are_shown_as_they_are(capsys, saved):
     folder.mkdir()
     weights = saved[2].rename(folder / "model.safetensors")
     assert run_cli("energy", "--weights", str(weights)) == 0
-    assert "mine [old]/model" in "".join(capsys.readouterr().out.splitlines())
+    assert "mine [old]/model" in capsys.readouterr().out
     assert run_cli("data", "list", "--data", str(folder)) == 0
     assert "mine [old]" in capsys.readouterr().out
     assert run_cli("data", "verify", "cifar10", "--data", str(folder)) == 1

@@ -10,8 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 from tyro.conf import Positional, arg
 
-from quadspike.data.progress import progress_bar
-
 MOST = 40
 Root = Annotated[Path | None, arg(metavar="FOLDER")]
 
@@ -45,6 +43,7 @@ def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
     from quadspike.data import catalog
+    from quadspike.data.progress import progress_bar
     from quadspike.errors import check_name
 
     for name in names:
@@ -73,6 +72,7 @@ def download(name: Positional[Annotated[str, arg(metavar="NAME")]], data: Root =
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
     from quadspike.data.cifar import load_cifar10, load_cifar100
+    from quadspike.data.progress import progress_bar
     from quadspike.errors import check_name
 
     loads = {"cifar10": load_cifar10, "cifar100": load_cifar100}
@@ -137,6 +137,7 @@ def simulate(
     from quadspike.data.catalog import preview
     from quadspike.data.events.aedat import read_aedat
     from quadspike.data.events.camera_report import recordings_table
+    from quadspike.data.progress import progress_bar
     from quadspike.data.simulate import simulate as record
     from quadspike.errors import check_device, check_name
 

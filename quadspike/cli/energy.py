@@ -103,7 +103,8 @@ def energy(
         )
     else:
         heading, report = EnergyRequest(*named, costs, stem_every_step).answer()
-    console.print(heading, report_table(report), sep="\n\n", highlight=False, markup=False)
+    console.print(heading, highlight=False, markup=False, soft_wrap=True)
+    console.print("", report_table(report), highlight=False)
     if beside is not None:
         console.print("", beside_table(beside), highlight=False)
     if json is not None:

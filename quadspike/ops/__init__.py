@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from quadspike.constant import constant
 from quadspike.draws import Draws
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.ops import equations, fused, parted, reference
@@ -104,7 +105,7 @@ def _in_parts(neuron: Any, norm: Any) -> list[str]:
     return [part.in_parts for part in given if part.in_parts]
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def _obstacle(backend: str, device: str, dtype: torch.dtype, neuron: type, surrogate: type) -> str:
     """Why a backend cannot run; empty if it can."""
     if backend == "vectorised" and device != "cpu":

@@ -6,8 +6,7 @@ import inspect
 from functools import cache
 from typing import Any, NamedTuple
 
-import torch
-
+from quadspike.constant import constant
 from quadspike.errors import QuadspikeError
 
 _METHODS = ("advance", "advance_partials", "excess", "excess_partials", "fire")
@@ -30,7 +29,7 @@ _known: dict[str, Known] = {}
 _names: dict[Known, str] = {}
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def register(
     neuron: type,
     surrogate: type,
@@ -82,7 +81,7 @@ def find(name: str) -> Known:
     return _known[name]
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@constant
 def obstacle(neuron: type, surrogate: type) -> str:
     """Why the kernels cannot run a neuron with a surrogate; empty if they can."""
     return _obstacle(neuron, surrogate)
