@@ -51,18 +51,21 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for, and no earlier: `quadspike --help` has not to wait for torch."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"quadspike.{home}"), name)
-    try:
-        return import_module(f"quadspike.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"quadspike.{name}":
-            raise
-    raise AttributeError(f"module 'quadspike' has no attribute {name!r}")
+if not TYPE_CHECKING:  # or every name would be one
+
+    def __getattr__(name: str) -> Any:
+        """Import what is asked for, and no earlier: `quadspike --help` need not wait for torch."""
+        for home, names in _HOMES.items():
+            if name in names:
+                globals()[name] = found = getattr(import_module(f"quadspike.{home}"), name)
+                return found
+        try:
+            return import_module(f"quadspike.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"quadspike.{name}":
+                raise
+        raise AttributeError(f"module 'quadspike' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*globals(), *__all__})

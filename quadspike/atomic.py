@@ -24,13 +24,14 @@ def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
         try:
             _write(handle, content, flush)
             os.replace(partial, target)
+        except OSError:
+            partial.unlink(missing_ok=True)  # while it is still ours
+            raise
         finally:
             os.close(handle)
         if flush:
             _flush_folder(target.parent)
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         remedy = "make room there, then go on from it" if full else "give a place to write to"
         raise WriteError(
@@ -62,7 +63,7 @@ def _open_alone(path: Path) -> int:
             with suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX)
             # Whoever had it before may have moved it away while we waited.
-            if path.exists() and path.stat().st_ino == os.fstat(handle).st_ino:
+            if path.stat().st_ino == os.fstat(handle).st_ino:
                 os.ftruncate(handle, 0)
                 return handle
         except FileNotFoundError:

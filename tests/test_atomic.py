@@ -54,8 +54,13 @@ def test_of_two_writers_one_waits_for_the_other(tmp_path: Path) -> None:
         "    write_atomic(pathlib.Path(sys.argv[1]), sys.argv[2].encode() * 100_000, flush=False)"
     )
     writers = [subprocess.Popen([sys.executable, "-c", script, target, each]) for each in "ab"]
-    while any(writer.poll() is None for writer in writers):
-        if target.exists():
-            assert target.read_bytes() in (b"a" * 100_000, b"b" * 100_000)
+    try:
+        while any(writer.poll() is None for writer in writers):
+            if target.exists():
+                assert target.read_bytes() in (b"a" * 100_000, b"b" * 100_000)
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
     assert [writer.returncode for writer in writers] == [0, 0]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

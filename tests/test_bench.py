@@ -322,7 +322,7 @@ def test_a_table_of_nothing_is_not_shown(capsys) -> None:
     bench("resnet8", ("ceilings",), timesteps=1, batch=2, device="cpu", smoke=True)
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == 2
-    assert "0 TFLOP/s" not in shown[1].split()
+    assert "  0 TFLOP/s" not in shown[1]
 
 
 def test_the_command_prints_and_writes(tmp_path, capsys) -> None:

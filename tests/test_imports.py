@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import quadspike
+from quadspike.constant import constant
 
 
 def loaded_by(code: str) -> set[str]:
@@ -47,3 +49,8 @@ def test_what_is_not_there_is_not_there():
         _ = quadspike.nothing
     with pytest.raises(ImportError):
         from quadspike import nothing  # noqa: F401
+
+
+def test_the_mark_of_a_constant_is_torch_s():
+    ours, theirs = constant(lambda: 1), torch.compiler.assume_constant_result(lambda: 1)
+    assert vars(ours) == vars(theirs) != {}

@@ -204,6 +204,15 @@ def test_a_weight_that_feeds_two_somas_turns_once() -> None:
     assert [id(weight) for weight in normalised_weights(model)] == [id(linear.weight)]
 
 
+def test_every_weight_that_feeds_one_soma_turns() -> None:
+    soma, first, second = Soma(6), nn.Linear(6, 6), nn.Linear(6, 6)
+    model = Network(nn.Sequential(first, soma), second, soma, nn.Linear(6, 2))
+    assert {id(weight) for weight in normalised_weights(model)} == {
+        id(first.weight),
+        id(second.weight),
+    }
+
+
 def test_a_network_without_norms_is_refused() -> None:
     with pytest.raises(QuadspikeError, match=r"'muon' turns .* this network has none"):
         make_optimizer(RECIPE, create_model("cnn", in_channels=1, norm=None))

@@ -236,6 +236,8 @@ def test_a_recipe_asked_for_by_other_fields_is_not_trained_again(tmp_path):
         f"neuron-{TINY.neuron}_lr-0.02-seed0",
     ]
     assert "2 runs" not in again.table
+    (tmp_path / "s" / "lr-0.01-seed0" / "recipe.json").write_text("{")
+    assert sweep(TINY, {"lr": [0.03]}, out=tmp_path / "s", device="cpu").exit_code == 0
 
 
 def test_settings_of_the_same_data_are_next_to_each_other(tmp_path):

@@ -66,9 +66,12 @@ def trace(model: Network, loss: Loss) -> Trace:
     """
     twin = copy.deepcopy(model).train()
     twin.zero_grad(set_to_none=True)
+    first: dict[nn.Module, tuple[str, nn.Module | None]] = {}
+    for name, synapse, soma in pairs(twin):
+        first.setdefault(soma, (name, synapse))
     somas = {
         name: SomaTrace(soma, synapse if isinstance(synapse, Synapse) else None)
-        for name, synapse, soma in pairs(twin)
+        for soma, (name, synapse) in first.items()
         if isinstance(soma, Soma)
     }
     if not somas:

@@ -39,5 +39,6 @@ def scaling_figure(rows: list[Row], recipe: Recipe) -> Figure:
                 ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
                 ax.yaxis.set_minor_formatter(NullFormatter())
         axes[1, column].set_xlabel(label)
-    axes[0, 0].legend()
+    if axes[0, 0].lines:
+        axes[0, 0].legend()
     return figure

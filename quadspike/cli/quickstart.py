@@ -72,9 +72,10 @@ def quickstart(
     )
     console.print()
     console.print(table)
+    took = duration(time.monotonic() - started)
+    each = f"{seeds} seed{'s' * (seeds > 1)} each"
     console.print(
-        f"\n{seeds} seeds each, last epoch, {duration(time.monotonic() - started)} in all. "
-        f"Open the report in a browser: {page}",
+        f"\n{each}, last epoch, {took} in all. Open the report in a browser: {page}",
         highlight=False,
         markup=False,
         soft_wrap=True,

@@ -22,26 +22,22 @@ Synapse = nn.Conv1d | nn.Conv2d | nn.Linear
 def pairs(
     model: nn.Module, kinds: tuple[type[nn.Module], ...] = (Soma,)
 ) -> Iterator[tuple[str, nn.Module | None, nn.Module]]:
-    """Every module of `kinds` with its name and the module right before it in its chain.
-
-    One that stands in several places comes once, as in the first of them.
+    """Every module of `kinds` with its name and the module right before it in its chain; one that
+    stands in several places comes with each.
     """
-    found: set[nn.Module] = set()
     for prefix, chain in list(model.named_modules()):
         if not isinstance(chain, nn.Sequential):
             continue
         before: nn.Module | None = None
         for name, module in _children(chain):
-            if isinstance(module, kinds) and module not in found:
-                found.add(module)
+            if isinstance(module, kinds):
                 yield f"{prefix}.{name}".lstrip("."), before, module
             before = module
 
 
 def _children(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """By name, those that stand in another place too included."""
-    below = module.named_modules(remove_duplicate=False)
-    return [(name, child) for name, child in below if name and "." not in name]
+    """By name; `named_children` would leave out what stands in a second place."""
+    return [(name, child) for name, child in module._modules.items() if child is not None]
 
 
 def fold(model: Network) -> Network:
@@ -70,8 +66,8 @@ def fold(model: Network) -> Network:
             if places[part] > 1:
                 raise QuadspikeError(
                     f"cannot fold layer {name!r}: its {type(part).__name__} stands in "
-                    f"{places[part]} places, which would need weights of their own; run the "
-                    "network as it is"
+                    f"{places[part]} places, and would be another in all of them; give each its "
+                    "own, or run the network as it is"
                 )
         _merge(synapse, norm)
         if isinstance(module, Soma):

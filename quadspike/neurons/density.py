@@ -22,8 +22,9 @@ from quadspike.errors import QuadspikeError
 Array = NDArray[np.float64]
 _MOST_NODES = 1500
 _LOST = 1e-9
-_STRETCHES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """The probability that may lie beyond the grid."""
+_STRETCHES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""How much farther down grids reach, one after the other, where that is too much."""
 
 
 class Recurrence(Protocol):
@@ -94,15 +95,15 @@ class MembraneDensity:
         if steps < 1:
             raise QuadspikeError(f"a density needs steps >= 1, got {steps}")
         start = float(equation.advance(0.0, 0.0, 0.0, p)) + input_mean
+        first = cls(float(p.u_th), np.array([start]), np.array([1.0]), input_std)
+        if steps == 1:
+            return first
         for stretch in _STRETCHES[1:]:
             x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, stretch)
-            density = cls(float(p.u_th), np.array([start]), np.array([1.0]), input_std)
-            if steps == 1:
-                return density
             kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
             beyond = _ndtr((float(x.min()) - centers) / input_std)
-            mass = density.pdf(x) * weight
-            lost = density.below(float(x.min()))
+            mass = first.pdf(x) * weight
+            lost = first.below(float(x.min()))
             for _ in range(steps - 2):
                 if lost >= _LOST:
                     break

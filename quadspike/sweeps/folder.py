@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,8 +68,11 @@ class SweepFolder(CommonFolder):
 
     def recipes(self) -> dict[str, Recipe]:
         """Of every run that was begun, which may have been asked for by other fields."""
-        folders = {name: RunFolder(self.path / name) for name in self._known()}
-        return {name: run.read_recipe() for name, run in folders.items() if run.recipe.exists()}
+        found = {}
+        for name in self._known():
+            with suppress(QuadspikeError):  # not begun, or nothing to go by
+                found[name] = RunFolder(self.path / name).read_recipe()
+        return found
 
     def _known(self) -> list[str]:
         return self.names() if self.listing.exists() else []

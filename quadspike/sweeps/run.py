@@ -51,8 +51,8 @@ def sweep(
         raise QuadspikeError(f"stop_after must be more than 0 minutes, got {stop_after:g}")
     place = only_place("sweep", device)
     folder = SweepFolder(Path(out))
-    jobs = plan(chosen, seeds, folder)
     with folder.opened(recipe, resume=True):
+        jobs = plan(chosen, seeds, folder)
         check_folders(jobs)
         folder.extend(job.title for job in jobs)
         ended, code = run_all(jobs, place, data_root, watcher or Watcher(), stop_after)

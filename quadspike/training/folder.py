@@ -125,9 +125,17 @@ class RunFolder:
 
     @contextmanager
     def opened(
-        self, recipe: Recipe, resume: bool = False, init_from: Path | None = None
+        self,
+        recipe: Recipe,
+        resume: bool = False,
+        init_from: Path | None = None,
+        fingerprint: str | None = None,
     ) -> Iterator[None]:
-        """Ours alone for as long as the run lasts; a kill gives it back by itself."""
+        """Ours alone for as long as the run lasts; a kill gives it back by itself.
+
+        `fingerprint` is that of the weights just read from `init_from`; a run that goes on has
+        none.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -149,11 +157,11 @@ class RunFolder:
                     stacklevel=2,
                 )
             self.check(recipe, resume)  # again: another run may have been here since
-            if not self.begun:
+            if not self.begun or fingerprint is not None:
                 content = {"format": FORMAT, "recipe": recipe.as_dict()}
                 if init_from is not None:
                     content["init_from"] = str(init_from)
-                    content["init_from_sha256"] = sha256(weights_file(init_from))
+                    content["init_from_sha256"] = fingerprint
                 write_text(self.recipe, json.dumps(content, indent=2) + "\n")
             yield
         finally:

@@ -14,7 +14,7 @@ from quadspike.training.compilation import watched
 from quadspike.training.distributed import asked_workers, choose_device, joined, restarted
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
-from quadspike.training.folder import RunFolder
+from quadspike.training.folder import RunFolder, sha256, weights_file
 from quadspike.training.loop import Training
 from quadspike.training.network import check_network, load_weights, make_network, to_device
 from quadspike.training.observer import Observer
@@ -75,10 +75,11 @@ def train(
     with algorithms(recipe.deterministic), joined(workers, place), watched(place) as kernels:
         found = choose_data(recipe, data, data_root, place, workers)
         network = make_network(recipe, found.geometry, model)
-        notes = []
+        notes, fingerprint = [], None
         going_on = resume and folder.checkpoint.exists()
         if first_weights is not None:
             anew = [] if going_on else load_weights(network, first_weights)
+            fingerprint = None if going_on else sha256(weights_file(first_weights))
             notes.append(
                 f"weights from {first_weights}" + (f", but {anew} are new" if anew else "")
             )
@@ -96,7 +97,8 @@ def train(
         run = Training(
             recipe, network, found, folder, workers, place, tuple(notes), observers, kernels
         )
-        with folder.opened(recipe, resume, first_weights) if workers.first else nullcontext():
+        ours = folder.opened(recipe, resume, first_weights, fingerprint)
+        with ours if workers.first else nullcontext():
             if going_on:
                 run.restore()
             if not workers.agree(run.total_step, place):
