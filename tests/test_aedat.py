@@ -203,7 +203,7 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(tmp_path):
     refused("one line of ASCII", comments=["two\r\nlines"])
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(QuadspikeError, match="cannot be written"):
+    with pytest.raises(QuadspikeError, match="cannot make the folder"):
         write_aedat(recording(), tmp_path / "file" / "x.aedat")
 
 

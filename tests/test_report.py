@@ -384,7 +384,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "file").touch()
     for place in ("taken", "file/page.html"):
-        with pytest.raises(QuadspikeError, match=f"cannot write the report to .*{place}"):
+        with pytest.raises(QuadspikeError, match=f"cannot .*{place.partition('/')[0]}"):
             write_report([folder], tmp_path / place)
     with pytest.raises(QuadspikeError, match="at least one run"):
         write_report([], tmp_path / "page.html")

@@ -91,7 +91,7 @@ def test_neither_batch_nor_interruption_shows(tmp_path):
     simulate(split(), whole, QUICK, per_class=3, batch=30)
     with pytest.raises(KeyboardInterrupt):
         simulate(split(), pieces, QUICK, per_class=3, batch=4, progress=_stop_at(9))
-    partial = pieces / "cat" / ".cifar10_cat_0.aedat.1-2.partial"
+    partial = pieces / "cat" / ".cifar10_cat_0.aedat.partial"
     partial.write_bytes(b"half")
     kept = {path: path.stat().st_mtime_ns for path in pieces.glob("*/*.aedat")}
     assert 9 <= len(kept) < 30
@@ -140,7 +140,7 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
 
 
 def test_a_label_left_half_written_is_no_obstacle(tmp_path):
-    (tmp_path / f".{SIMULATED}.1-2.partial").write_bytes(b"{")
+    (tmp_path / f".{SIMULATED}.partial").write_bytes(b"{")
     simulate(split(1), tmp_path, QUICK, per_class=1)
     assert not list(tmp_path.rglob("*.partial"))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -109,15 +108,15 @@ def describe(row: Row) -> str:
         return "  ".join([*words, f"failed: {row['error']}"])
     for field, form in _SHOWN.items():
         if row.get(field) is not None:
-            words.append(form.format(row[field]) if isinstance(form, str) else form(row[field]))
+            words.append(form.format(row[field]))
     return "  ".join(words)
 
 
-_SHOWN: dict[str, str | Callable[[float], str]] = {
+_SHOWN = {
     "ms": "{:.3f} ms",
     "peak_gib": "{:.2f} GiB",
     "images_per_second": "{:,.0f} images/s",
-    "tflop_s": lambda rate: f"{rate:.{0 if rate >= 10 else 3}f} TFLOP/s",
+    "tflop_s": "{:.2f} TFLOP/s",
     "matrix_share": "{:.1%} of the matrix rate",
     "tb_s": "{:.2f} TB/s",
     "copy_share": "{:.1%} of the copy rate",

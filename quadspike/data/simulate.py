@@ -22,17 +22,18 @@ import torch
 from torch import Tensor
 
 import quadspike
+from quadspike.atomic import make_folder, write_text
 from quadspike.data.events.aedat import SENSOR, write_aedat
 from quadspike.data.events.camera import CIFAR10_DVS_CAMERA, EventCamera
 from quadspike.data.events.camera_keys import separate
-from quadspike.data.events.files import SIMULATED, read_bytes, write_whole
+from quadspike.data.events.files import SIMULATED, read_bytes
 from quadspike.data.events.frames import EventBatch, Framing, clipping, to_bytes
 from quadspike.data.progress import Progress
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, QuadspikeWarning, check_count
 
 _WRITERS = 8
-_PARTIAL_LABEL = f".{SIMULATED}.*.partial"
+_PARTIAL_LABEL = f".{SIMULATED}.partial"
 
 
 class _Recording(NamedTuple):
@@ -208,7 +209,8 @@ def _claimed(folder: Path, label: dict[str, Any], planned: list[_Recording]) -> 
                 f"{folder}: not empty, and no {SIMULATED} says that its recordings are simulated; "
                 "name a new folder"
             )
-        write_whole(path, (json.dumps(label, indent=2) + "\n").encode())
+        make_folder(path.parent)
+        write_text(path, json.dumps(label, indent=2) + "\n")
     with _lock(path):
         _check_same(path, label)
         files = {recording.path for recording in planned}
@@ -217,7 +219,7 @@ def _claimed(folder: Path, label: dict[str, Any], planned: list[_Recording]) -> 
                 raise QuadspikeError(
                     f"{found}: not one of the recordings that {path} tells of; move it elsewhere"
                 )
-        for pattern in (_PARTIAL_LABEL, "*/.*.aedat.*.partial"):
+        for pattern in (_PARTIAL_LABEL, "*/.*.aedat.partial"):
             for left_over in folder.glob(pattern):
                 left_over.unlink(missing_ok=True)
         yield

@@ -11,11 +11,12 @@ from quadspike.analysis.dynamics import Array, TheoremError, theorem_error
 from quadspike.analysis.figures.style import GREY, INK, legend_below, new_figure, styled
 
 _CELLS = 40
+Point = tuple[float, float]
 _PAPER = (0.25, 0.5)
 
 
 @styled
-def theorem_quality(u_th: float = 0.5, mark: tuple[float, float] | None = None) -> Figure:
+def theorem_quality(u_th: float = 0.5, mark: Point | None = None) -> Figure:
     """Errors of Theorem 1's spread and mean over (a, u2), with u1 = 0; `mark` is a point of it."""
     # Errors depend on a u_th and u2 / u_th alone, so this plane shows the same for every u_th.
     error = theorem_error(
@@ -48,7 +49,7 @@ def theorem_quality(u_th: float = 0.5, mark: tuple[float, float] | None = None) 
 
 
 def _draw_plane(
-    ax: Axes, error: TheoremError, values: Array, title: str, mark: tuple[float, float] | None
+    ax: Axes, error: TheoremError, values: Array, title: str, mark: Point | None
 ) -> ScalarMappable:
     ax.set_title(title)
     ax.spines[:].set_visible(True)
@@ -68,29 +69,32 @@ def _draw_plane(
     )
     ax.clabel(lines, fmt=lambda level: f"{level:.0%}", fontsize=7)
     _hatch_forbidden(ax, error)
-    for point, whose, marker, size in (
-        (_PAPER, "the paper's", "*", 11),
-        (mark, "this neuron's", "o", 6),
-    ):
-        if point is None or (marker == "o" and point == _PAPER):
-            continue
-        a, u2 = point
-        if error.a[0] <= a <= error.a[-1] and error.u2[0] <= u2 <= error.u_th:
-            ax.plot(
-                a,
-                u2,
-                marker,
-                ms=size,
-                mfc="white",
-                mec=INK,
-                mew=0.9,
-                clip_on=False,
-                zorder=5,
-                ls="none",
-                label=f"{whose} $a = {a:g}$, $u_2 = {u2:g}$",
-            )
+    _mark(ax, error, _PAPER, "the paper's", "*", 11)
+    if mark is not None and mark != _PAPER:
+        _mark(ax, error, mark, "this neuron's", "o", 6)
     ax.set(xlim=(error.a[0], error.a[-1]), ylim=(error.u2[0], error.u2[-1]))
     return image
+
+
+def _mark(
+    ax: Axes, error: TheoremError, point: Point, whose: str, symbol: str, size: float
+) -> None:
+    """Put a symbol at (a, u2), where that is on the plane and allowed."""
+    a, u2 = point
+    if error.a[0] <= a <= error.a[-1] and error.u2[0] <= u2 <= error.u_th:
+        ax.plot(
+            a,
+            u2,
+            symbol,
+            ms=size,
+            mfc="white",
+            mec=INK,
+            mew=0.9,
+            clip_on=False,
+            zorder=5,
+            ls="none",
+            label=f"{whose} $a = {a:g}$, $u_2 = {u2:g}$",
+        )
 
 
 def _extended(values: Array) -> Array:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from quadspike.analysis.health import LayerHealth
@@ -13,6 +11,7 @@ from quadspike.analysis.report.labels import Shown, named
 from quadspike.analysis.report.looks import CSS
 from quadspike.analysis.report.markup import Html, join, tag
 from quadspike.analysis.report.runs import Run, read_run
+from quadspike.atomic import make_folder, write_atomic
 from quadspike.errors import QuadspikeError
 
 # Whatever a name may smuggle in, the browser neither runs nor fetches it.
@@ -25,19 +24,8 @@ def write_report(runs: Sequence[str | Path], out: str | Path) -> Path:
         raise QuadspikeError("a report is about at least one run; give its folder")
     page = render([read_run(path) for path in runs])
     target = Path(out)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # A lone surrogate in a name has no bytes.
-        partial.write_bytes(page.encode("utf-8", "replace"))
-        os.replace(partial, target)
-    except OSError as error:
-        raise QuadspikeError(
-            f"cannot write the report to {str(target)!r}: {error.strerror or error}"
-        ) from None
-    finally:
-        with suppress(OSError):
-            partial.unlink()
+    make_folder(target.parent)
+    write_atomic(target, page.encode("utf-8", "replace"))  # a lone surrogate in a name has no bytes
     return target
 
 

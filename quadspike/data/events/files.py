@@ -118,23 +118,6 @@ def partial_name(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
 
 
-def write_whole(target: Path, data: bytes) -> None:
-    """Write a file all or nothing."""
-    partial = partial_name(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with partial.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise QuadspikeError(f"{target}: cannot be written: {error.strerror}") from None
-
-
 @lru_cache(maxsize=16)
 def _archive(path: Path, version: tuple[int, ...], process: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
