@@ -7,10 +7,10 @@ from statistics import fmean, stdev
 
 import pytest
 
-from quadspike.analysis.report.numbers import NOTHING, significant
 from quadspike.records import Store, curves
 from quadspike.records.groups import by_setting, differing, place, read_group, read_groups
 from quadspike.records.tables import table
+from quadspike.written import NOTHING, significant
 from tests.conftest import run_cli
 from tests.record_cases import make_repository, make_run, put
 

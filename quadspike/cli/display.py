@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from quadspike import written
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
 from quadspike.training.observer import Beginning, Moment, Observer
@@ -19,16 +20,12 @@ PLAIN_SECONDS = 60.0
 
 
 def duration(seconds: float) -> str:
-    """Time for people.
+    """Time for people, with spaces that a search in a log finds.
 
-    >>> duration(7.31), duration(133), duration(7400)
+    >>> duration(7.31), duration(132.8), duration(7400)
     ('7.3 s', '2 min 13 s', '2 h 03 min')
     """
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    if seconds < 3600:
-        return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
-    return f"{int(seconds) // 3600} h {int(seconds) // 60 % 60:02d} min"
+    return written.duration(seconds).replace("\u00a0", " ")
 
 
 def _epochs(count: int) -> str:

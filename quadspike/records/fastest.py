@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from quadspike.analysis.report.numbers import duration
 from quadspike.records.cells import markdown, mean_percent, seeds_of
 from quadspike.records.groups import by_setting, distinct, read_runs
 from quadspike.records.naming import recipe_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import Store
+from quadspike.written import duration
 
 TARGET = 0.96
 """Of the test images, classified by the folded network; the mean of all seeds on record."""

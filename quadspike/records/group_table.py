@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
-from quadspike.analysis.report.numbers import NOTHING, millijoule, significant
 from quadspike.records.cells import markdown, mean_percent, seeds_of
 from quadspike.records.command import changes, packaged
 from quadspike.records.groups import by_setting, differing, setting, value
 from quadspike.records.runs import RunRecord
 from quadspike.records.words import heading, phrase, shown
+from quadspike.written import NOTHING, millijoule, significant
 
 _SAID = ("validation", "epochs", "timesteps", "device")
 """What all runs share and the sentence says in words of its own."""

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quadspike.analysis.report.numbers import NOTHING
 from quadspike.errors import QuadspikeError
 from quadspike.neurons import NEURONS, create_neuron
 from quadspike.records.runs import RunRecord, read_record
@@ -15,6 +14,7 @@ from quadspike.records.words import phrase, shown
 from quadspike.training.constants import PREFIX, apart
 from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe
+from quadspike.written import NOTHING
 
 NOT_A_SETTING = frozenset({"name", "seed", "evaluate_every"})
 """Fields of a recipe in which the runs of one setting may differ."""

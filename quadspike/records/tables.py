@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import fmean
 
 from quadspike.analysis.energy.paper import paper_table
-from quadspike.analysis.report.numbers import duration, millijoule
 from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 from quadspike.methods.page import percent
@@ -22,6 +21,7 @@ from quadspike.records.naming import run_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import FASTEST, Store
 from quadspike.training.recipe import Recipe
+from quadspike.written import duration, millijoule
 
 HEADINGS = (
     "recipe",

@@ -11,9 +11,9 @@ from quadspike.analysis.report.histograms import Membranes, histogram_chart
 from quadspike.analysis.report.labels import Shown, bare, figure, key, legend, run_heading
 from quadspike.analysis.report.looks import depth
 from quadspike.analysis.report.markup import Html, join, tag
-from quadspike.analysis.report.numbers import percent
 from quadspike.analysis.report.runs import Epoch, Layer
 from quadspike.analysis.report.svg import short
+from quadspike.written import percent
 
 _MOST_NAMED = 8
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from quadspike.analysis.report.bars import Bar, bar_chart
 from quadspike.analysis.report.labels import Shown, figure, legend
 from quadspike.analysis.report.markup import Html, join, tag
-from quadspike.analysis.report.numbers import millijoule, significant
 from quadspike.analysis.report.runs import LayerEnergy
 from quadspike.analysis.report.tables import table
+from quadspike.written import millijoule, significant
 
 
 def energy(runs: Sequence[Shown]) -> Html | None:

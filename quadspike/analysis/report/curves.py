@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from quadspike.analysis.report.looks import colour, marker
 from quadspike.analysis.report.markup import Html, tag
-from quadspike.analysis.report.numbers import significant
 from quadspike.analysis.report.svg import WIDTH, Scale, svg
+from quadspike.written import significant
 
 _HEIGHT = 230
 _RIGHT, _TOP, _BOTTOM = 12, 8, 34

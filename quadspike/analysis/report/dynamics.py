@@ -17,9 +17,9 @@ from quadspike.analysis.figures.gallery import FORMATS
 from quadspike.analysis.figures.style import styled
 from quadspike.analysis.report.labels import Shown, figure
 from quadspike.analysis.report.markup import Html, join, tag
-from quadspike.analysis.report.numbers import plain
 from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons import LIF, QIF, create_neuron
+from quadspike.written import plain
 
 Plate = tuple[str, str, Callable[[], Figure]]
 """A title, what to see, and how it is drawn."""

@@ -10,7 +10,11 @@ from typing import NamedTuple
 from quadspike.analysis.report.labels import Shown
 from quadspike.analysis.report.looks import colour
 from quadspike.analysis.report.markup import Html, tag
-from quadspike.analysis.report.numbers import (
+from quadspike.analysis.report.runs import Run, Summary
+from quadspike.training.constants import apart
+from quadspike.training.fields import field_order
+from quadspike.training.recipe import Recipe
+from quadspike.written import (
     NOTHING,
     duration,
     millijoule,
@@ -18,10 +22,6 @@ from quadspike.analysis.report.numbers import (
     plain,
     significant,
 )
-from quadspike.analysis.report.runs import Run, Summary
-from quadspike.training.constants import apart
-from quadspike.training.fields import field_order
-from quadspike.training.recipe import Recipe
 
 
 def summary_of(run: Run) -> Summary | None:
