@@ -7,10 +7,8 @@ surrogate than its own is an ablation, not a mistake.
 
 from __future__ import annotations
 
-from itertools import product
 from typing import NamedTuple
 
-from quadspike.aids import AIDS
 from quadspike.errors import QuadspikeError
 from quadspike.losses import LOSSES
 from quadspike.neurons import NEURONS, Neuron
@@ -54,12 +52,6 @@ def objection(parts: Parts) -> str:
     "aid='sml' puts heads after a network's sta"
     """
     return next((reason for rule in _RULES if (reason := rule(parts))), "")
-
-
-def combinations() -> list[Parts]:
-    """All neurons, norms, surrogates, losses and aids that go together."""
-    every = product(NEURONS, NORMS, (None, *SURROGATES), LOSSES, (None, *AIDS))
-    return [parts for choice in every if not objection(parts := Parts(*choice))]
 
 
 def _statistics(parts: Parts) -> str:

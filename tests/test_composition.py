@@ -12,7 +12,6 @@ from quadspike.composition import (
     FROM_STATISTICS,
     Parts,
     check,
-    combinations,
     objection,
 )
 from quadspike.losses import LOSSES
@@ -21,6 +20,7 @@ from quadspike.norms import NORMS, BatchNorm
 from quadspike.surrogates import SURROGATES, ArcTan
 from quadspike.training.field_values import AidName, LossName
 from quadspike.training.recipe import Recipe
+from tests.combinations import combinations
 from tests.pairwise import covering, pairwise
 
 

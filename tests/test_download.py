@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from quadspike import QuadspikeError
+from quadspike.cli.bar import progress_bar
 from quadspike.data import download
 from quadspike.data.download import fetch
-from quadspike.data.progress import progress_bar
 from quadspike.data.root import data_root
 
 BODY = bytes(range(256)) * 4096

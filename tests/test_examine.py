@@ -11,8 +11,8 @@ from quadspike import QIF, QuadspikeError
 from quadspike.analysis.figures.depth import draw_depth
 from quadspike.analysis.figures.layer_membranes import draw_membranes
 from quadspike.data.split import Split
+from quadspike.examine import Subject, examine_layers, first_batch
 from quadspike.training.distributed import Workers
-from quadspike.training.examine import Subject, examine_layers, first_batch
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import from_splits
 from tests.conftest import run_cli

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
 
 import pytest
 import torch
@@ -54,3 +57,36 @@ def test_what_is_not_there_is_not_there():
 def test_the_mark_of_a_constant_is_torch_s():
     ours, theirs = constant(lambda: 1), torch.compiler.assume_constant_result(lambda: 1)
     assert vars(ours) == vars(theirs) != {}
+
+
+PACKAGE = Path(quadspike.__file__).parent
+
+
+def imported(source: Path) -> set[str]:
+    """The parts a file imports from, at its top or inside of a function."""
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "quadspike":
+            found |= {f"quadspike.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return {name.split(".")[1] for name in found if name.startswith("quadspike.")}
+
+
+def test_imports_point_downward_as_the_page_says():
+    needs: dict[str, set[str]] = {}
+    for source in PACKAGE.rglob("*.py"):
+        inside = source.relative_to(PACKAGE)
+        if inside.name in ("__init__.py", "__main__.py") and len(inside.parts) == 1:
+            continue
+        part = inside.parts[0].removesuffix(".py")
+        needs.setdefault(part, set()).update(imported(source) - {part})
+    TopologicalSorter(needs).prepare()  # raises where there is a circle
+    page = (PACKAGE.parent / "docs" / "design.md").read_text()
+    tree = page[page.index("quadspike/\n") :].split("```")[0].splitlines()[1:]
+    order = [line.split()[0].removesuffix("/").removesuffix(".py") for line in tree]
+    for place, part in enumerate(order):
+        assert not needs[part] & set(order[:place]), f"{part} imports from above"
+    assert {part for part in needs if (PACKAGE / part).is_dir()} <= set(order)

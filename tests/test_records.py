@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from quadspike import QuadspikeError
-from quadspike.analysis.report import read_run
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.records import Repository, Store, record_run, verify
 from quadspike.records.add import _first_weights
@@ -21,6 +20,7 @@ from quadspike.records.metrics import as_lines, compact, rounded
 from quadspike.records.runs import RECORD, read_record
 from quadspike.records.source import prove
 from quadspike.records.store import LARGEST
+from quadspike.report import read_run
 from quadspike.training import train
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import source_fingerprint

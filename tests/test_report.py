@@ -13,10 +13,10 @@ import pytest
 import tyro
 
 from quadspike import QuadspikeError
-from quadspike.analysis.report import dynamics, read_run, write_report
-from quadspike.analysis.report.dynamics import _figures as draw_neuron
-from quadspike.analysis.report.markup import Html
 from quadspike.cli.report import report
+from quadspike.report import dynamics, read_run, write_report
+from quadspike.report.dynamics import _figures as draw_neuron
+from quadspike.report.markup import Html
 from quadspike.written import duration, millijoule, percent, plain
 
 from .run_folders import RESNET19, change_record, make_run

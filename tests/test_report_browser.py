@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quadspike.analysis.report import write_report
+from quadspike.report import write_report
 
 from .run_folders import make_run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quadspike import QuadspikeError
-from quadspike.analysis.report import read_run
+from quadspike.report import read_run
 
 from .run_folders import change_record, make_run
 

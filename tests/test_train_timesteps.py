@@ -15,11 +15,11 @@ from quadspike import Network, QuadspikeError, Soma
 from quadspike.cli.display import Display
 from quadspike.data.geometry import Geometry
 from quadspike.data.split import Split
+from quadspike.examine import examine_layers
 from quadspike.models import load_model
 from quadspike.records.words import heading, shown
 from quadspike.training import Recipe, evaluate, train
 from quadspike.training.distributed import Workers
-from quadspike.training.examine import examine_layers
 from quadspike.training.memory import GIB, Need, need, out_of_memory
 from quadspike.training.network import make_network, read_tensors
 from quadspike.training.plan import Measured, estimate

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from quadspike.analysis.health import evaluating
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
+from quadspike.models.mode import evaluating
 from quadspike.randomness import Key, uniform
 from quadspike.soma import Soma
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from quadspike.models.mode import evaluating
 from quadspike.models.network import Network
 
 DEAD, SATURATED, BLIND = 1e-3, 0.95, 0.01
@@ -59,18 +58,6 @@ class Health:
         if not self.finite_logits:
             found.append("logits: not finite numbers")
         return tuple(found)
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while; every module goes back to the mode it had."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
 
 
 @torch.no_grad()

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from quadspike.analysis.health import evaluating
 from quadspike.models import Network
+from quadspike.models.mode import evaluating
 from quadspike.taps import Taps
 
 HISTOGRAM = Taps(("rate", "mean", "window", "largest", "histogram"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -101,15 +102,10 @@ def synapse_passes(model: Network, inputs: Tensor, dtype: torch.dtype) -> list[S
         x = args[0].to(dtype)
         found.append(SynapsePass(name, module, x, first=not found))
 
-    handles = [
-        module.register_forward_hook(partial(keep, name))
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Conv2d | nn.Linear)
-    ]
-    try:
+    with ExitStack() as hooks:
+        for name, module in model.named_modules():
+            if isinstance(module, nn.Conv2d | nn.Linear):
+                hooks.enter_context(module.register_forward_hook(partial(keep, name)))
         with torch.autocast(inputs.device.type, dtype, enabled=dtype == torch.bfloat16):
             model(inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,11 +138,9 @@ def soma_bytes(job: Job) -> int:
             total += passes * residual.numel() * residual.element_size()
 
     model = job.setting.network(job.device)
-    handles = [soma.register_forward_hook(add, with_kwargs=True) for soma in model.somas().values()]
-    try:
+    with ExitStack() as hooks:
+        for soma in model.somas().values():
+            hooks.enter_context(soma.register_forward_hook(add, with_kwargs=True))
         with autocast(job.setting.recipe, job.device):
             model(job.setting.batch(job.device)[0])
-    finally:
-        for handle in handles:
-            handle.remove()
     return total

@@ -42,8 +42,8 @@ def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
         names: Data sets (see `quadspike data list`); all of them without a name.
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
+    from quadspike.cli.bar import progress_bar
     from quadspike.data import catalog
-    from quadspike.data.progress import progress_bar
     from quadspike.errors import check_name
 
     for name in names:
@@ -71,8 +71,8 @@ def download(name: Positional[Annotated[str, arg(metavar="NAME")]], data: Root =
         name: cifar10 or cifar100.
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
+    from quadspike.cli.bar import progress_bar
     from quadspike.data.cifar import load_cifar10, load_cifar100
-    from quadspike.data.progress import progress_bar
     from quadspike.errors import check_name
 
     loads = {"cifar10": load_cifar10, "cifar100": load_cifar100}
@@ -134,10 +134,10 @@ def simulate(
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
         real: AEDAT recordings whose statistics are printed beside the simulated ones.
     """
+    from quadspike.cli.bar import progress_bar
     from quadspike.data.catalog import preview
     from quadspike.data.events.aedat import read_aedat
     from quadspike.data.events.camera_report import recordings_table
-    from quadspike.data.progress import progress_bar
     from quadspike.data.simulate import simulate as record
     from quadspike.errors import check_device, check_name
 

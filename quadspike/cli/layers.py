@@ -58,7 +58,7 @@ def layers(
     from quadspike.analysis.layer_files import read_layers, write_layers
     from quadspike.analysis.layer_tables import layer_tables
     from quadspike.errors import QuadspikeError
-    from quadspike.training.examine import examine_layers
+    from quadspike.examine import examine_layers
 
     if not subjects:
         raise QuadspikeError("name a run's folder or a recipe: quadspike layers digits-cnn")

@@ -28,11 +28,11 @@ def quickstart(
         seeds: Runs of each neuron.
         epochs: Epochs of each run; the recipe's own otherwise.
     """
-    from quadspike.analysis.report import write_report
     from quadspike.cli.display import Display, duration
     from quadspike.errors import check_count
     from quadspike.recipes import create_recipe
     from quadspike.records.cells import mean_percent
+    from quadspike.report import write_report
     from quadspike.training import Result, train
 
     console = Console()

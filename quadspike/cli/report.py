@@ -22,6 +22,6 @@ def report(
         runs: Folders that training wrote, finished or under way, or record files.
         out: The page to write.
     """
-    from quadspike.analysis.report import write_report
+    from quadspike.report import write_report
 
     print(write_report(runs, out))

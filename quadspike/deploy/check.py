@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ from quadspike.models.network import Network
 from quadspike.soma import Soma
 from quadspike.taps import Taps
 
+Given = dict[nn.Module, tuple[Any, ...]]
+"""What every synapse and soma was called with."""
 TIE = 1000
 """Roundings within which a membrane is at the threshold: a sum of some thousand terms."""
 
@@ -52,11 +55,14 @@ def check_fold(model: Network, folded: Network, x: Tensor) -> FoldCheck:
         raise QuadspikeError("a fold is compared in evaluation mode: call .eval() on both networks")
     if not model.somas():
         raise QuadspikeError("the network has no soma, so there is nothing to fold")
-    with _Recorder(model) as recorder:
+    given: Given = {}
+    with ExitStack() as hooks:
+        for module in (part for _, *pair in pairs(model) for part in pair if part is not None):
+            hooks.enter_context(module.register_forward_pre_hook(given.__setitem__))
         first, spikes = model(x, taps="spikes")
     second, others = folded(x, taps="spikes")
     layers = tuple(
-        _compare(name, before, after, recorder)
+        _compare(name, before, after, given)
         for (name, *before), (_, *after) in zip(pairs(model), pairs(folded), strict=True)
     )
     differs = [(value["spikes"] != others[name]["spikes"]) for name, value in spikes.items()]
@@ -66,29 +72,9 @@ def check_fold(model: Network, folded: Network, x: Tensor) -> FoldCheck:
     return FoldCheck(layers, changed, float(moved.double().mean()))
 
 
-class _Recorder:
-    """What every synapse and soma of a network was given during one call."""
-
-    def __init__(self, model: Network) -> None:
-        self.given: dict[nn.Module, tuple[Any, ...]] = {}
-        self.handles = [
-            module.register_forward_pre_hook(self.given.__setitem__)
-            for _, *pair in pairs(model)
-            for module in pair
-            if module is not None
-        ]
-
-    def __enter__(self) -> _Recorder:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        for handle in self.handles:
-            handle.remove()
-
-
-def _compare(name: str, before: list[Any], after: list[Any], recorder: _Recorder) -> LayerCheck:
-    current, call, residual = recorder.given[before[1]]
-    x = recorder.given[before[0]][0] if isinstance(before[0], Synapse) else current
+def _compare(name: str, before: list[Any], after: list[Any], given: Given) -> LayerCheck:
+    current, call, residual = given[before[1]]
+    x = given[before[0]][0] if isinstance(before[0], Synapse) else current
     seen = [_spikes(pair, x, call, residual) for pair in (before, after)]
     changed = seen[0]["spikes"] != seen[1]["spikes"]
     close = _at_threshold(before[1], seen[0]) & _at_threshold(after[1], seen[1])

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from quadspike import composition
 from quadspike.aids.imp import learn_initial_membranes
-from quadspike.analysis.health import evaluating
 from quadspike.atomic import write_atomic
 from quadspike.data.geometry import Geometry
 from quadspike.errors import QuadspikeError
 from quadspike.losses import LOSSES
 from quadspike.models import Network, create_model, save_model
+from quadspike.models.mode import evaluating
 from quadspike.neurons import NEURONS, Neuron
 from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.field_values import OWN

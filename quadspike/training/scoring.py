@@ -12,6 +12,7 @@ from torch import Tensor
 from quadspike.data.loader import Batch
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
+from quadspike.models.mode import evaluating
 from quadspike.ops import compute_dtype
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
@@ -54,16 +55,12 @@ def score(
     """
     count = count or Counter(model, recipe, device)
     totals = torch.zeros(4, dtype=torch.float64, device=device)
-    was_training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         for batch in source.epoch():
             if stopped is not None and stopped():
                 totals[3] = 1
                 break
             totals[:3] += count(batch)
-    finally:
-        model.train(was_training)
     loss, correct, seen, broken = workers.total(totals).tolist()
     if broken:
         raise EvaluationStoppedError

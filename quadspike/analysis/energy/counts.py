@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
+from quadspike.models.mode import evaluating
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
 
@@ -210,20 +211,11 @@ def _plain_spikes(x: Tensor, scaled: list[tuple[Tensor, Tensor]]) -> Tensor:
 @contextmanager
 def _hooked(model: Network, hook: Callable[..., None]) -> Iterator[None]:
     """Evaluation mode with hooks; the user's modes come back and the hooks go, whatever happens."""
-    modes = [(module, module.training) for module in model.modules()]
-    handles = [
-        module.register_forward_hook(partial(hook, name))
-        for name, module in model.named_modules()
-        if isinstance(module, (*SYNAPSES, Soma))
-    ]
-    try:
-        model.eval()
+    with evaluating(model), ExitStack() as hooks:
+        for name, module in model.named_modules():
+            if isinstance(module, (*SYNAPSES, Soma)):
+                hooks.enter_context(module.register_forward_hook(partial(hook, name)))
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
-        for module, training in modes:
-            module.training = training
 
 
 def _uncounted(model: Network) -> tuple[str, ...]:

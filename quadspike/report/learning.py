@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadspike.analysis.report.curves import Curve, line_chart
-from quadspike.analysis.report.labels import Shown, figure, key, legend
-from quadspike.analysis.report.markup import Html, join, tag
+from quadspike.report.curves import Curve, line_chart
+from quadspike.report.labels import Shown, figure, key, legend
+from quadspike.report.markup import Html, join, tag
 from quadspike.written import significant
 
 _DASHES = {"test": None, "train": "5 4", "validation": "1 4"}

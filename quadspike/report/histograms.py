@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from quadspike.analysis.report.looks import colour
-from quadspike.analysis.report.markup import Html, tag
-from quadspike.analysis.report.runs import Histogram
-from quadspike.analysis.report.svg import Scale, svg
+from quadspike.report.looks import colour
+from quadspike.report.markup import Html, tag
+from quadspike.report.runs import Histogram
+from quadspike.report.svg import Scale, svg
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from quadspike.analysis.report.shapes import build
 from quadspike.errors import QuadspikeError
+from quadspike.report.shapes import build
 from quadspike.training.recipe import Recipe
 
 FORMAT = 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matplotlib.ticker import MaxNLocator
 
-from quadspike.analysis.report.markup import Html, join, tag
+from quadspike.report.markup import Html, join, tag
 
 WIDTH = 380  # as wide as a phone, so that text stays as large as it is
 

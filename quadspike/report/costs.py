@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadspike.analysis.report.bars import Bar, bar_chart
-from quadspike.analysis.report.labels import Shown, figure, legend
-from quadspike.analysis.report.markup import Html, join, tag
-from quadspike.analysis.report.runs import LayerEnergy
-from quadspike.analysis.report.tables import table
+from quadspike.report.bars import Bar, bar_chart
+from quadspike.report.labels import Shown, figure, legend
+from quadspike.report.markup import Html, join, tag
+from quadspike.report.runs import LayerEnergy
+from quadspike.report.tables import table
 from quadspike.written import millijoule, significant
 
 

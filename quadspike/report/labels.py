@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quadspike.analysis.report.looks import badge
-from quadspike.analysis.report.markup import Html, join, tag
-from quadspike.analysis.report.runs import Layer, Run
+from quadspike.report.looks import badge
+from quadspike.report.markup import Html, join, tag
+from quadspike.report.runs import Layer, Run
 
 
 @dataclass(frozen=True)

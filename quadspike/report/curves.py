@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quadspike.analysis.report.looks import colour, marker
-from quadspike.analysis.report.markup import Html, tag
-from quadspike.analysis.report.svg import WIDTH, Scale, svg
+from quadspike.report.looks import colour, marker
+from quadspike.report.markup import Html, tag
+from quadspike.report.svg import WIDTH, Scale, svg
 from quadspike.written import significant
 
 _HEIGHT = 230

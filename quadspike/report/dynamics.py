@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from quadspike.analysis.figures import cobweb, lif_against_qif, phase_portrait, recurrence
 from quadspike.analysis.figures.gallery import FORMATS
 from quadspike.analysis.figures.style import styled
-from quadspike.analysis.report.labels import Shown, figure
-from quadspike.analysis.report.markup import Html, join, tag
 from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons import LIF, QIF, create_neuron
+from quadspike.report.labels import Shown, figure
+from quadspike.report.markup import Html, join, tag
 from quadspike.written import plain
 
 Plate = tuple[str, str, Callable[[], Figure]]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
-from quadspike.analysis.report.bars import Bar, bar_chart
-from quadspike.analysis.report.curves import Curve, line_chart
-from quadspike.analysis.report.histograms import Membranes, histogram_chart
-from quadspike.analysis.report.labels import Shown, bare, figure, key, legend, run_heading
-from quadspike.analysis.report.looks import depth
-from quadspike.analysis.report.markup import Html, join, tag
-from quadspike.analysis.report.runs import Epoch, Layer
-from quadspike.analysis.report.svg import short
+from quadspike.report.bars import Bar, bar_chart
+from quadspike.report.curves import Curve, line_chart
+from quadspike.report.histograms import Membranes, histogram_chart
+from quadspike.report.labels import Shown, bare, figure, key, legend, run_heading
+from quadspike.report.looks import depth
+from quadspike.report.markup import Html, join, tag
+from quadspike.report.runs import Epoch, Layer
+from quadspike.report.svg import short
 from quadspike.written import percent
 
 _MOST_NAMED = 8

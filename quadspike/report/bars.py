@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quadspike.analysis.report.looks import colour
-from quadspike.analysis.report.markup import Html, tag
-from quadspike.analysis.report.svg import WIDTH, Scale, short, svg
+from quadspike.report.looks import colour
+from quadspike.report.markup import Html, tag
+from quadspike.report.svg import WIDTH, Scale, short, svg
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from quadspike.analysis.report.labels import Shown
-from quadspike.analysis.report.looks import colour
-from quadspike.analysis.report.markup import Html, tag
-from quadspike.analysis.report.runs import Run, Summary
+from quadspike.report.labels import Shown
+from quadspike.report.looks import colour
+from quadspike.report.markup import Html, tag
+from quadspike.report.runs import Run, Summary
 from quadspike.training.constants import apart
 from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quadspike.analysis.health import LayerHealth
-from quadspike.analysis.report import activity, costs, dynamics, learning, tables
-from quadspike.analysis.report.labels import Shown, named
-from quadspike.analysis.report.looks import CSS
-from quadspike.analysis.report.markup import Html, join, tag
-from quadspike.analysis.report.runs import Run, read_run
 from quadspike.atomic import make_folder, write_atomic
 from quadspike.errors import QuadspikeError
+from quadspike.report import activity, costs, dynamics, learning, tables
+from quadspike.report.labels import Shown, named
+from quadspike.report.looks import CSS
+from quadspike.report.markup import Html, join, tag
+from quadspike.report.runs import Run, read_run
 
 # Whatever a name may smuggle in, the browser neither runs nor fetches it.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quadspike.analysis.report.markup import Html, tag
+from quadspike.report.markup import Html, tag
 
 _COLOURS = 6
 
