@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+import torch
 
 from quadspike import LIF, QIF
 from quadspike.analysis.bias import surrogate_bias
 from quadspike.neurons import LearnedQIF
-from quadspike.surrogates import ArcTan, Rectangle, Window
+from quadspike.surrogates import ArcTan, Dspike, LocalZO, Rectangle, Triangle, Window
 
 PEAK = 1 / math.sqrt(2 * math.pi)
 
@@ -87,6 +89,31 @@ def test_the_numbers_in_the_docs(window, shift, stretch, firing):
     bias = surrogate_bias(QIF(), window)
     found = (bias.shift.ratio, bias.stretch.ratio, bias.firing)
     assert found == pytest.approx((shift, stretch, firing), abs=0.0055)
+
+
+def test_a_surrogate_that_draws_has_the_bias_of_its_mean():
+    before = torch.get_rng_state()
+    found = [surrogate_bias(QIF(), LocalZO(0.5)) for _ in range(2)]
+    assert found[0] == found[1]
+    assert torch.equal(torch.get_rng_state(), before)
+    drawn = LocalZO(0.5, samples=40_000)
+    v = torch.linspace(-1, 1, 9, dtype=torch.float64)
+    given = drawn.constants(QIF())
+    torch.testing.assert_close(
+        drawn.slope(v, given), drawn.mean_slope(v, given), rtol=0.05, atol=0.01
+    )
+
+
+@pytest.mark.parametrize(
+    "surrogate", [Dspike(6.0, 0.2), Dspike(3.0, 0.5), Triangle(0.3), Rectangle(0.2)], ids=str
+)
+def test_jumps_and_bends_lie_between_the_pieces(surrogate):
+    neuron, pi = QIF(), QIF().density()
+    u = np.linspace(-4, 4, 800_001)
+    v = torch.from_numpy(u) - neuron.threshold
+    slope = np.asarray(surrogate.slope(v, surrogate.constants(neuron))) * pi.pdf(u)
+    found = surrogate_bias(neuron, surrogate)
+    assert found.shift.surrogate == pytest.approx(np.trapezoid(slope, u), rel=1e-4)
 
 
 def test_agreement_is_of_directions_alone():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quadspike import LIF, QIF, QuadspikeError
-from quadspike.neurons import MembraneDensity
+from quadspike.neurons import GLIF, MembraneDensity
 
 
 def simulate(neuron, steps=400, population=20_000, seed=0):
@@ -75,6 +75,14 @@ def test_from_rest_it_starts_as_the_input_and_converges():
     assert first.rate == pytest.approx(0.158655, abs=1e-6)
     late = MembraneDensity.after(12, neuron, p, 0.0, 0.5)
     assert late.mean == pytest.approx(neuron.density().mean, abs=1e-9)
+
+
+def test_a_spike_that_leaves_some_of_the_membrane():
+    soft = GLIF.from_values(alpha=1.0, beta=0.0, gamma=0.0, tau=0.9, reset=0.2, leak=0.0)
+    density = soft.density(1.0, 0.3)  # it always fires: u = 0.9 u + I - 0.2
+    assert density.mean == pytest.approx(8.0, abs=1e-4)
+    assert density.std == pytest.approx(0.3 / (1 - 0.81) ** 0.5, abs=1e-4)
+    assert density.rate == pytest.approx(1.0)
 
 
 def test_a_membrane_that_hardly_leaks_is_right_or_refused():

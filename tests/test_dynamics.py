@@ -25,6 +25,7 @@ from quadspike.analysis.dynamics import (
     u_min,
 )
 from quadspike.errors import QuadspikeWarning
+from quadspike.neurons import NEURONS, create_neuron
 
 COMPLEX = {"a": 0.25, "u_r": 0.1, "u_c": 5.0, "u_th": 0.6}
 
@@ -217,6 +218,16 @@ def test_simulate_is_the_neuron(neuron: QIF | LIF) -> None:
     alone = simulate(neuron, x[:, 3])
     assert alone.membranes.shape == alone.spikes.shape == (40,)
     assert np.array_equal(alone.membranes, membranes[:, 3])
+
+
+@pytest.mark.parametrize("name", NEURONS)
+def test_simulate_is_every_neuron(name: str) -> None:
+    worth = {"alpha": 0.5} if name == "ternary-trained" else {}
+    neuron = create_neuron({"name": name, **worth})
+    if name == "im-lif":
+        neuron.fit(1, timesteps=4)
+    x = torch.randn(4, 500, dtype=torch.float64)
+    assert torch.equal(torch.from_numpy(simulate(neuron, x.numpy()).spikes), neuron(x))
 
 
 def test_simulate_resets_after_a_spike() -> None:

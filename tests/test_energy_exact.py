@@ -13,7 +13,9 @@ from torch import nn
 
 from quadspike.analysis.energy.counts import synaptic_operations
 from quadspike.analysis.energy.report import energy
-from quadspike.models import Network, create_model
+from quadspike.models import Block, Network, create_model
+from quadspike.models.parts import Build
+from quadspike.models.resnet import ResidualForm
 from quadspike.neurons import Ternary, TrainedTernary
 from quadspike.soma import Soma
 from tests.conftest import calibrate
@@ -182,16 +184,26 @@ def test_average_pooling_makes_graded_inputs():
 @pytest.mark.parametrize("between", [nn.Identity, nn.Flatten])
 def test_weights_take_an_emitted_number_in(alpha, between):
     reports = []
-    x = torch.randn(2, 1, 8, 8)
+    x = torch.randn(2, 3, 8, 8)
     for neuron in (Ternary(), TrainedTernary(alpha=alpha)):
         torch.manual_seed(1)
         deep = nn.Conv2d(4, 6, 3) if between is nn.Identity else nn.Linear(4 * 64, 6)
-        parts = {"conv": nn.Conv2d(1, 4, 3, padding=1), "soma": Soma(4, neuron)}
+        parts = {"conv": nn.Conv2d(3, 4, 3, padding=1), "soma": Soma(4, neuron)}
         network = Network(OrderedDict(**parts, between=between(), deep=deep), timesteps=2)
         calibrate(network, x)
-        reports.append(row_of(energy(network, (1, 8, 8), inputs=x), "deep"))
+        reports.append(row_of(energy(network, (3, 8, 8), inputs=x), "deep"))
     assert reports[0] == reports[1]
     assert reports[0].exact_ops > 0
+
+
+def test_an_image_that_is_read_again_is_still_real():
+    block = Block(Build(), 3, 4, 1, ResidualForm())
+    network = Network(OrderedDict(block=block), timesteps=2, input_rank=4)
+    x = torch.randn(2, 3, 8, 8)
+    calibrate(network, x)
+    shortcut = row_of(energy(network, (3, 8, 8), inputs=x), "block.shortcut.synapse")
+    assert (shortcut.macs, shortcut.acs, shortcut.rate) == (3 * 4 * 64, 0, None)
+    assert "real" in shortcut.flags
 
 
 @pytest.mark.parametrize(

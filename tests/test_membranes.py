@@ -128,6 +128,12 @@ def stationary(*given, **options):
     ]
 
 
+def test_the_stationary_density_is_of_the_first_gains():
+    model = create_model("cnn", in_channels=1, initial_gain=2.0, seed=0)
+    found = examine(model, lambda net: net(torch.randn(8, 1, 8, 8)).square().mean())
+    assert found["layers"][0]["stationary"]["input_std"] == 1.0
+
+
 def test_what_has_a_stationary_density():
     found = stationary(QIF(a=0.3), eta=0.5)
     assert found["input_std"] == 0.25

@@ -78,20 +78,20 @@ def surrogate_bias(
     """
     chosen = neuron.surrogate if surrogate is None else surrogate
     pi = neuron.density() if density is None else density
-    u_th = number(neuron.threshold)
+    u_th, origin = number(neuron.threshold), number(neuron.origin)
     given = chosen.constants(neuron)
     constants = type(given)(*(number(c) if isinstance(c, Tensor) else c for c in given))
 
     def slope(u: NDArray[np.float64]) -> NDArray[np.float64]:
-        v = torch.from_numpy(u - number(neuron.origin))
-        return np.asarray(chosen.slope(v, constants))
+        return np.asarray(chosen.mean_slope(torch.from_numpy(u - origin), constants))
 
     def standardised(u: NDArray[np.float64]) -> NDArray[np.float64]:
         return (u - pi.mean) / pi.std
 
-    low, high = (number(edge) for edge in chosen.window(neuron))
-    inner = sorted({low, high, u_th})
-    ends = [min(pi.mean - _REACH * pi.std, low), *inner, max(pi.mean + _REACH * pi.std, high)]
+    excesses = (*chosen.reach(neuron), *chosen.corners(neuron))
+    inner = sorted({u_th, *(origin + number(v) for v in excesses)})
+    low, high = (pi.mean + side * _REACH * pi.std for side in (-1, 1))
+    ends = [min(low, inner[0]), *inner, max(high, inner[-1])]
 
     def mean_slope(h: Callable[[NDArray[np.float64]], NDArray[np.float64]], least: float) -> float:
         pieces = [pair for pair in pairwise(ends) if pair[0] >= least]
@@ -112,7 +112,7 @@ def surrogate_bias(
 def _integral(
     f: Callable[[NDArray[np.float64]], NDArray[np.float64]], low: float, high: float
 ) -> float:
-    """Gauss-Legendre, between the places where a surrogate jumps."""
+    """Gauss-Legendre, between the places where a surrogate jumps or bends."""
     node, weight = np.polynomial.legendre.leggauss(_NODES)
     half = (high - low) / 2
     return float(half * (weight @ f(half * node + (low + high) / 2)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
@@ -178,12 +179,15 @@ def simulate(neuron: Neuron, x: ArrayLike) -> Simulation:
     if inputs.ndim not in (1, 2) or len(inputs) == 0:
         raise QuadspikeError(f"simulate needs an input [T] or [T, N], got shape {inputs.shape}")
     p = constants(neuron)
-    membranes, spikes = np.empty_like(inputs), np.empty_like(inputs)
-    u = o = np.zeros(inputs.shape[1:])
-    for t, current in enumerate(inputs):
-        u = neuron.advance(u, o, current, p)
-        o = np.asarray(neuron.fire(u, p), dtype=np.float64)
-        membranes[t], spikes[t] = u, o
+    currents = torch.from_numpy(inputs).reshape(len(inputs), -1)
+    u = o = torch.zeros_like(currents[0])
+    steps = []
+    with torch.no_grad():
+        for current in neuron.mix(currents.unbind()):
+            u = neuron.advance(u, o, current, p)
+            o = neuron.fire(u, p).to(u.dtype)
+            steps.append(torch.stack([u, getattr(p, "emitted", 1.0) * o]))
+    membranes, spikes = torch.stack(steps, 1).reshape(2, *inputs.shape).numpy()
     return Simulation(membranes, spikes)
 
 

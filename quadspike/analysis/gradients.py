@@ -3,14 +3,15 @@
 Under batch normalisation a layer takes the gradient at its output to the gradient at its
 synapse's input and multiplies its squared norm by about
 
-    q = gain^2 / Var(received) * E[S(u)^2]
+    q = gain^2 / Var(received) * E[(e S(u) du/dI)^2]
 
 where `gain` is the normalised current's standard deviation, `Var(received)` that of the spikes
-the synapse receives (r (1 - r) at a firing rate r, per channel) and `S` the surrogate. Weights are
-taken as independent with mean 0: a synapse that multiplies a variance by `fan_in Var(W)` on its way
-up multiplies the squared norm by as much on its way down, so fans, strides and weights cancel. With
-tdBN at u_th = 1/2, r = 0.159 and a surrogate of height 1, q is 1.87 times the share inside the
-window.
+the synapse receives (r (1 - r) at a firing rate r, per channel), `S` the surrogate, `du/dI` what
+the membrane takes of its current and `e` what a spike is worth; both are 1 for most neurons.
+Weights are taken as independent with mean 0: a synapse that multiplies a variance by
+`fan_in Var(W)` on its way up multiplies the squared norm by as much on its way down, so fans,
+strides and weights cancel. With tdBN at u_th = 1/2, r = 0.159 and a surrogate of height 1, q is
+1.87 times the share inside the window.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from torch import Tensor
 from quadspike.analysis.membranes import describe_membranes
 from quadspike.analysis.traces import BlockTrace, Loss, SomaTrace, trace
 from quadspike.models import Network
+from quadspike.neurons import Neuron
 from quadspike.ops.constants import at_step
 
 
@@ -43,8 +45,9 @@ def examine(model: Network, loss: Loss) -> dict[str, Any]:
     """
     seen = trace(model, loss)
     batch = len(next(iter(seen.somas.values())).membranes[0])
+    gain = model.config.get("initial_gain", 1.0) if model.config else 1.0
     layers = [
-        {"layer": name, **describe_membranes(soma), **describe_gradient(soma)}
+        {"layer": name, **describe_membranes(soma, gain), **describe_gradient(soma)}
         for name, soma in seen.somas.items()
     ]
     for layer, following in pairwise(layers):
@@ -90,9 +93,13 @@ def describe_gradient(seen: SomaTrace) -> dict[str, Any]:
 
 @torch.no_grad()
 def predicted_factor(seen: SomaTrace) -> float | None:
-    """`gain^2 / Var(received) * E[S(u)^2]`; None without a normalisation."""
+    """`gain^2 / Var(received) * E[(e S(u) du/dI)^2]`.
+
+    None without a normalisation, or where the neuron mixes the currents of several steps.
+    """
     norm, received = seen.soma.norm, seen.received
-    if norm is None or received is None:
+    mixes = type(seen.soma.neuron).mix is not Neuron.mix
+    if norm is None or received is None or mixes:
         return None
     gain = norm.gain * norm.coefficients()[0]
     axes = [axis for axis in range(received.ndim) if axis != 1]
@@ -101,13 +108,26 @@ def predicted_factor(seen: SomaTrace) -> float | None:
 
 
 def mean_square_slope(seen: SomaTrace) -> float:
-    """`E[S(u)^2]` over the membranes: with a height of 1, the share inside the window."""
+    """`E[(e S(u) du/dI)^2]` over the membranes: of most neurons the share inside the window."""
     neuron, squares = seen.soma.neuron, []
-    p, s = neuron.constants(), neuron.surrogate.constants(neuron)
+    constants, given = neuron.constants(), neuron.surrogate.constants(neuron)
+    before = spikes = torch.zeros_like(seen.membranes[0])
     for t, u in enumerate(seen.membranes):
-        slope: Tensor = neuron.surrogate.slope(neuron.excess(u, at_step(p, t, u)), at_step(s, t, u))
-        squares.append(float(slope.square().mean()))
+        p = at_step(constants, t, u)
+        slope = neuron.surrogate.slope(neuron.excess(u, p), at_step(given, t, u))
+        passed = getattr(p, "emitted", 1.0) * slope * _taken(neuron, before, spikes, p)
+        squares.append(float(passed.square().mean()))
+        before, spikes = u, neuron.fire(u, p).to(u.dtype)
     return sum(squares) / len(squares)
+
+
+def _taken(neuron: Neuron, u: Tensor, spikes: Tensor, p: Any) -> Tensor:
+    """What the next membrane takes of its current: `du/dI`, element by element."""
+    with torch.enable_grad():
+        current = torch.zeros_like(u, requires_grad=True)
+        taken: Tensor
+        (taken,) = torch.autograd.grad(neuron.advance(u, spikes, current, p).sum(), current)
+    return taken
 
 
 @torch.no_grad()

@@ -21,14 +21,15 @@ LOW, HIGH, BINS = -3.0, 3.0, 120
 
 
 @torch.no_grad()
-def describe_membranes(seen: SomaTrace) -> dict[str, Any]:
+def describe_membranes(seen: SomaTrace, initial_gain: float = 1.0) -> dict[str, Any]:
     """A soma's forward half as plain numbers, ready for JSON; None for what it does not have.
 
     `regions` are the paper's: red u < min(u1, u2), blue between the roots, both included, green
     above. `after_red` is the share of the spikes from the second step on that follow a red
     membrane. `window_by_shortcut` is the share inside the window where the shortcut's spike joined
     the current, and where it was silent. `stationary` is what the membranes' exact density is a
-    function of: QIF or LIF, and the spread that tdBN gives the current at the start.
+    function of: QIF or LIF, and the spread that tdBN gives the current at the start, when its
+    weights are `initial_gain`.
     """
     neuron, membranes = seen.soma.neuron, seen.membranes
     spikes = [_spikes(neuron, u, t) for t, u in enumerate(membranes)]
@@ -47,7 +48,7 @@ def describe_membranes(seen: SomaTrace) -> dict[str, Any]:
         "window": [middle(edge) for edge in neuron.surrogate.window(neuron)],
         "inside_window": float(within.to(u.dtype).mean()),
         "histogram": histogram(u),
-        "stationary": _stationary(seen),
+        "stationary": _stationary(seen, initial_gain),
         "gain": _gain(seen),
         "temporal_correlation": _mean_or_none(
             [c for pair in pairwise(spikes) if (c := correlation(*pair)) is not None]
@@ -126,14 +127,14 @@ def _gain(seen: SomaTrace) -> dict[str, float] | None:
     return {"rms": float(gain.square().mean().sqrt()), "largest": float(gain.max())}
 
 
-def _stationary(seen: SomaTrace) -> dict[str, Any] | None:
+def _stationary(seen: SomaTrace, initial_gain: float) -> dict[str, Any] | None:
     neuron, norm, residual = seen.soma.neuron, seen.soma.norm, seen.soma.residual
     if not isinstance(norm, TDBatchNorm) or isinstance(norm.gain, Tensor) or residual == "before":
         return None  # the current is not one Gaussian for all
     numbers = {name: plain(getattr(neuron, name)) for name in neuron.parameter_names()}
     if type(neuron) not in (QIF, LIF) or any(isinstance(value, list) for value in numbers.values()):
         return None
-    return {"neuron": {"name": neuron.name, **numbers}, "input_std": norm.gain}
+    return {"neuron": {"name": neuron.name, **numbers}, "input_std": norm.gain * initial_gain}
 
 
 def _spikes(neuron: Neuron, u: Tensor, step: int) -> Tensor:

@@ -24,7 +24,7 @@ _MOST_NODES = 1500
 _LOST = 1e-9
 """The probability that may lie beyond the grid."""
 _STRETCHES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""How much farther down grids reach, one after the other, where that is too much."""
+"""How much farther grids reach, one after the other, where that is too much."""
 
 
 class Recurrence(Protocol):
@@ -77,7 +77,7 @@ class MembraneDensity:
             system = np.eye(len(x)) - kernel * weight + weight
             pi = np.linalg.solve(system, np.ones(len(x)))
             density = cls(float(p.u_th), centers, pi * weight / (pi @ weight), input_std)
-            if density.below(float(x.min())) < _LOST:
+            if density.beyond(x) < _LOST:
                 return density
         raise _spreads(input_std)
 
@@ -101,9 +101,9 @@ class MembraneDensity:
         for stretch in _STRETCHES[1:]:
             x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, stretch)
             kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
-            beyond = _ndtr((float(x.min()) - centers) / input_std)
+            beyond = _beyond(x, centers, input_std)
             mass = first.pdf(x) * weight
-            lost = first.below(float(x.min()))
+            lost = first.beyond(x)
             for _ in range(steps - 2):
                 if lost >= _LOST:
                     break
@@ -122,6 +122,10 @@ class MembraneDensity:
     def below(self, u: float) -> float:
         """The probability that the membrane is below `u`."""
         return float(_ndtr((u - self.centers) / self.input_std) @ self.mass)
+
+    def beyond(self, grid: Array) -> float:
+        """The probability that the membrane lies outside of a grid."""
+        return float(_beyond(grid, self.centers, self.input_std) @ self.mass)
 
     def share(self, low: float, high: float) -> float:
         """The probability that the membrane lies in `[low, high]`."""
@@ -158,11 +162,16 @@ def _grid(
     for _ in range(3):  # what can be reached from below the threshold, and from there again
         low = min(low, float(carry(np.linspace(low, p.u_th, 2001)).min()) - reach)
     low = p.u_th - stretch * (p.u_th - low)
-    nodes = max(nodes, math.ceil(4 * (p.u_th - low) / std))
+    high = p.u_th + reach + max(0.0, float(carry(np.linspace(low, p.u_th, 2001)).max()) - p.u_th)
+    wide = p.u_th - low
+    if np.ptp(carry(np.linspace(p.u_th, high, 2001))) > 0:  # a spike leaves some of the membrane
+        for _ in range(3):
+            high = max(high, float(carry(np.linspace(p.u_th, high, 2001)).max()) + reach)
+        high = p.u_th + stretch * (high - p.u_th)
+        wide = max(wide, high - p.u_th)
+    nodes = max(nodes, math.ceil(4 * wide / std))
     if nodes > _MOST_NODES:
         raise _spreads(std)
-    # Beyond the threshold every membrane is reset alike: only its mass matters there.
-    high = p.u_th + reach + max(0.0, float(carry(np.linspace(low, p.u_th, 2001)).max()) - p.u_th)
     node, weight = np.polynomial.legendre.leggauss(nodes)
     edges = [(low, p.u_th), (p.u_th, high)]
     x = np.concatenate([(b - a) / 2 * node + (a + b) / 2 for a, b in edges])
@@ -172,9 +181,14 @@ def _grid(
 
 def _spreads(std: float) -> QuadspikeError:
     return QuadspikeError(
-        f"with input of spread {std:g} the membrane spreads too far below its threshold for an "
+        f"with input of spread {std:g} the membrane spreads too far from its threshold for an "
         "exact density: it hardly leaks; simulate it instead"
     )
+
+
+def _beyond(grid: Array, centers: Array, std: float) -> Array:
+    """The probability that noise carries a membrane off the grid, by where it is centred."""
+    return _ndtr((grid.min() - centers) / std) + _ndtr((centers - grid.max()) / std)
 
 
 def _ndtr(z: Array) -> Array:

@@ -74,6 +74,16 @@ class Surrogate:
             total = total + self.derivative(v, one)
         return total / draws.samples
 
+    def mean_slope(self, v: Tensor, s: Any) -> Tensor:
+        """`S(v)` in the mean over its draws, where it has any."""
+        if self.draws:
+            raise NotImplementedError
+        return self.slope(v, s)
+
+    def corners(self, neuron: Thresholded) -> tuple[Any, ...]:
+        """The excesses at which `S` jumps or bends, if there are any."""
+        return ()
+
     def reach(self, neuron: Thresholded) -> tuple[Any, Any]:
         """The excesses between which `S` is at least half its peak."""
         raise NotImplementedError

@@ -26,6 +26,9 @@ class Boxed(Surrogate):
         inside = (v >= s.low) & (v <= s.high)
         return inside.to(v.dtype) * s.height
 
+    def corners(self, neuron: Thresholded) -> tuple[Any, Any]:
+        return self.reach(neuron)
+
     def reach(self, neuron: Thresholded) -> tuple[Any, Any]:
         box = self.constants(neuron)
         return box.low, box.high

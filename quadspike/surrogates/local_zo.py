@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from torch import Tensor
+
 from quadspike.errors import check_count
 from quadspike.surrogates.base import Surrogate, Thresholded, positive
 
@@ -58,6 +60,10 @@ class LocalZO(Surrogate):
         p = p * b + 1.2533184
         y = (s.height - s.height * s.share) * p
         return (v.abs() * s.narrow < y).to(v.dtype) * y
+
+    def mean_slope(self, v: Tensor, s: Any) -> Tensor:
+        z = v / self.delta
+        return (-0.5 * z * z).exp() / (self.delta * math.sqrt(2 * math.pi))
 
     def reach(self, neuron: Thresholded) -> tuple[float, float]:
         half = self.delta * math.sqrt(2 * math.log(2))  # of its mean, the Gaussian

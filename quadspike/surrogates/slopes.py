@@ -31,6 +31,9 @@ class Triangle(Surrogate):
         height = s.width - v.abs()
         return height * (height > 0).to(v.dtype) / (s.width * s.width)
 
+    def corners(self, neuron: Thresholded) -> tuple[float, float, float]:
+        return -self.width, 0.0, self.width
+
     def reach(self, neuron: Thresholded) -> tuple[float, float]:
         return -self.width / 2, self.width / 2
 

@@ -49,6 +49,9 @@ class Dspike(Surrogate):
         g = (s.alpha * v).sigmoid()
         return (v.abs() <= s.half_width).to(v.dtype) * s.height * g * (1.0 - g)
 
+    def corners(self, neuron: Thresholded) -> tuple[float, float]:
+        return -self.half_width, self.half_width
+
     def reach(self, neuron: Thresholded) -> tuple[float, float]:
         half = min(self.half_width, math.asinh(1) / self.temperature)
         return -half, half

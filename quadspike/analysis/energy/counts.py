@@ -28,7 +28,7 @@ class SynapseCount:
     """A convolution or linear layer: `macs` per evaluation, `evaluations` per sample.
 
     `macs` is the nominal count, image borders padded. `real` says that no neuron fired
-    before it, so that its input is real-valued and each operation multiplies.
+    before its input, which is real-valued, so that each operation multiplies.
     """
 
     layer: str
@@ -175,23 +175,34 @@ def _observe(
     """Run `model` in evaluation mode and show `observe` each synapse and soma as it runs.
 
     A synapse that reads emitted numbers themselves is shown the plain spikes: its weights can
-    take the number in. After a sum or a pool they cannot. Gives the logits and each soma's own
-    firing rate, before any sum.
+    take the number in. After a sum or a pool they cannot. What a synapse reads before any neuron
+    has fired is real-valued, for another one that reads it later too. Gives the logits and each
+    soma's own firing rate, before any sum.
     """
     calls: Counter[str] = Counter()
     scaled: list[tuple[Tensor, Tensor]] = []
+    raw: list[Tensor] = []
     fired = False
 
     def hook(name: str, module: nn.Module, args: tuple[Any, ...], out: Tensor) -> None:
         nonlocal fired
+        x = args[0]
+        plain = _plain_spikes(x, scaled)
+        if isinstance(module, nn.Flatten):
+            if plain is not x:  # it may have copied them
+                scaled.append((out, plain.reshape(out.shape)))
+            return
+        if not fired:
+            raw.append(x)
         calls[name] += 1
         label = name if calls[name] == 1 else f"{name}@{calls[name]}"
-        observe(label, module, _plain_spikes(args[0], scaled), out, not fired)
+        observe(label, module, plain, out, any(_same_memory(x, each) for each in raw))
         if isinstance(module, Soma):
             fired = True
             emitted = getattr(module.neuron.constants(), "emitted", 1.0)
             if isinstance(emitted, Tensor) and emitted.ndim < 2 and module.residual != "after":
-                scaled.append((out, out / emitted.view(-1, *[1] * (out.ndim - 2))))
+                spikes = out / emitted.view(-1, *[1] * (out.ndim - 2))
+                scaled.append((out, spikes.nan_to_num(0.0, 0.0, 0.0)))  # of nothing, nothing
 
     with _hooked(model, hook), torch.no_grad():
         if not model.somas():
@@ -201,11 +212,12 @@ def _observe(
 
 
 def _plain_spikes(x: Tensor, scaled: list[tuple[Tensor, Tensor]]) -> Tensor:
-    memory = x.untyped_storage().data_ptr()
-    for out, spikes in scaled:
-        if out.untyped_storage().data_ptr() == memory:
-            return spikes.reshape(x.shape)
-    return x
+    found = (spikes.reshape(x.shape) for out, spikes in scaled if _same_memory(out, x))
+    return next(found, x)
+
+
+def _same_memory(one: Tensor, other: Tensor) -> bool:
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
 
 @contextmanager
@@ -213,7 +225,7 @@ def _hooked(model: Network, hook: Callable[..., None]) -> Iterator[None]:
     """Evaluation mode with hooks; the user's modes come back and the hooks go, whatever happens."""
     with evaluating(model), ExitStack() as hooks:
         for name, module in model.named_modules():
-            if isinstance(module, (*SYNAPSES, Soma)):
+            if isinstance(module, (*SYNAPSES, Soma, nn.Flatten)):
                 hooks.enter_context(module.register_forward_hook(partial(hook, name)))
         yield
 

@@ -158,7 +158,7 @@ def _explain(ax: Axes, found: Sequence[Found]) -> None:
     ax.fill_between([], [], color=GREY, alpha=0.16, lw=0, label="surrogate's window")
     ax.plot([], [], color=INK, lw=0.9, ls=":", label="threshold")
     if any(layer["stationary"] for network in found for layer in network["layers"]):
-        said = r"stationary density, currents $N(0, (\eta\, u_{th})^2)$"
+        said = "stationary density, currents as training began"
         ax.plot([], [], color=GREY, lw=0.9, ls=_THEORY, label=said)
 
 
