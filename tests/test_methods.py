@@ -101,20 +101,6 @@ def test_the_cells_that_are_not_what_the_tables_say_are_marked():
     assert marked == UNLIKE
 
 
-def test_qif_s_figures_are_those_of_its_recipes():
-    ours = {
-        (entry.make().dataset, entry.make().model, t, loss, *figure)
-        for entry in RECIPES.values()
-        for (t, loss), figure in entry.figures.items()
-    }
-    registered = {
-        (f.dataset, NETWORKS[f.network], f.timesteps, METHODS[key].loss, f.accuracy, f.spread)
-        for key in ("qif", "qif-tet")
-        for f in METHODS[key].figures
-    }
-    assert registered == ours
-
-
 def test_the_names_of_data_sets_and_networks_are_ours():
     assert set(NETWORKS.values()) <= set(list_models())
     assert set(DATASETS) <= {entry.make().dataset for entry in RECIPES.values()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from quadspike.methods.method import Figure, Method, Source
+from quadspike.methods.method import NETWORKS, Figure, Method, Source
+from quadspike.recipes import RECIPES
 
 _PAPER = Source(
     "Jahns, Moreno, Stojkov, Kinsy",
@@ -15,6 +16,19 @@ _WINDOW = (
     "equation centres it on the mean membrane (`--window mean`). The paper states neither the "
     "side of the cutout nor its CIFAR10-DVS split."
 )
+
+
+def _figures(loss: str) -> tuple[Figure, ...]:
+    """What the paper prints for QIF with that loss, as its recipes have it."""
+    printed = {model: network for network, model in NETWORKS.items()}
+    found = [(entry.make(), entry.figures) for entry in RECIPES.values() if entry.figures]
+    return tuple(
+        Figure(recipe.dataset, steps, *figure, network=printed[recipe.model])
+        for recipe, figures in found
+        for (steps, judged), figure in figures.items()
+        if judged == loss
+    )
+
 
 METHODS = (
     Method(
@@ -40,15 +54,7 @@ METHODS = (
         source=_PAPER,
         differs=_WINDOW,
         neuron="qif",
-        figures=(
-            Figure("cifar10", 2, 96.44, 0.07),
-            Figure("cifar10", 4, 96.49, 0.09),
-            Figure("cifar100", 2, 79.68, 0.09),
-            Figure("cifar100", 4, 80.15, 0.06),
-            Figure("imagenet", 4, 70.52, network="ResNet-34"),
-            Figure("cifar10-dvs", 10, 83.00, 0.50, "VGGSNN"),
-            Figure("cifar10-dvs", 10, 80.70, 0.10),
-        ),
+        figures=_figures("ce"),
     ),
     Method(
         key="qif-tet",
@@ -67,15 +73,7 @@ METHODS = (
         differs=f"{_WINDOW} Nor does it state TET's phi, here 1.",
         neuron="qif",
         loss="tet",
-        figures=(
-            Figure("cifar10", 2, 96.70, 0.08),
-            Figure("cifar10", 4, 96.86, 0.13),
-            Figure("cifar100", 2, 80.31, 0.27),
-            Figure("cifar100", 4, 80.62, 0.24),
-            Figure("imagenet", 4, 70.38, network="ResNet-34"),
-            Figure("cifar10-dvs", 10, 81.57, 0.92, "VGGSNN"),
-            Figure("cifar10-dvs", 10, 75.10, 1.50),
-        ),
+        figures=_figures("tet"),
     ),
     Method(
         key="qif-learned",
