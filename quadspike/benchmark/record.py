@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from rich.table import Table
 from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 from quadspike.training.recipe import Recipe
-from quadspike.training.record import environment
+from quadspike.training.record import environment, version_of
 
 FORMAT = 1
 Row = dict[str, Any]
@@ -23,10 +21,7 @@ _KEY = ("part", "setting", "timesteps", "batch", "precision", "name")
 
 def surroundings(device: torch.device) -> Row:
     """The device and the versions of everything that takes part."""
-    found: dict[str, str | None] = dict.fromkeys(("spikingjelly", "snntorch"))
-    for package in found:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
+    found = {package: version_of(package) for package in ("spikingjelly", "snntorch")}
     return {**environment(device, 1), "cudnn": torch.backends.cudnn.version(), **found}
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quadspike.errors import QuadspikeError, check_count
+from quadspike.errors import check_count
 from quadspike.sweeps.files import write_files
 from quadspike.sweeps.folder import SweepFolder
 from quadspike.sweeps.jobs import Ended, plan
 from quadspike.sweeps.settings import settings
 from quadspike.training.queue import Watcher, check_folders, only_place, run_all
 from quadspike.training.recipe import Recipe
+from quadspike.training.stop import check_minutes
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,7 @@ def sweep(
     """
     chosen = settings(recipe, over, also)
     check_count("seeds", seeds)
-    if stop_after is not None and not stop_after > 0:
-        raise QuadspikeError(f"stop_after must be more than 0 minutes, got {stop_after:g}")
+    check_minutes(stop_after)
     place = only_place("sweep", device)
     folder = SweepFolder(Path(out))
     with folder.opened(recipe, resume=True):

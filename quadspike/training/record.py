@@ -34,7 +34,7 @@ def environment(device: torch.device, workers: int) -> dict[str, Any]:
         "source": source_fingerprint(),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "triton": _version("triton"),
+        "triton": version_of("triton"),
         "cuda": torch.version.cuda if device.type == "cuda" else None,
         "device": device_name(device),
         "workers": workers,
@@ -82,7 +82,8 @@ def fingerprint(files: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """Of an installed package; None where there is none."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -64,14 +64,11 @@ def train(
     place = choose_device(device, workers)
     workers.share_of(recipe.batch_size)
     folder = RunFolder(Path(out) if out is not None else default_folder(recipe))
-    resume = resume or restarted()
-    if stop_after is not None and not stop_after > 0:
-        raise QuadspikeError(f"stop_after must be more than 0 minutes, got {stop_after:g}")
+    resume, stop = resume or restarted(), Stop(stop_after)
     if not checkpoint_minutes >= 0:
         raise QuadspikeError(f"checkpoint_minutes must be at least 0, got {checkpoint_minutes:g}")
     folder.check(recipe, resume)
     first_weights = folder.first_weights(init_from, resume)
-    stop = Stop(stop_after)
     with algorithms(recipe.deterministic), joined(workers, place), watched(place) as kernels:
         found = choose_data(recipe, data, data_root, place, workers)
         network = make_network(recipe, found.geometry, model)

@@ -9,14 +9,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from quadspike.errors import QuadspikeError
+
 FINISHED, OUT_OF_TIME = 0, 75
 """Exit codes; one that ends by a signal has 128 + the signal's number."""
+
+
+def check_minutes(stop_after: float | None) -> None:
+    """Refuse a run that would end before it begins."""
+    if stop_after is not None and not stop_after > 0:
+        raise QuadspikeError(f"stop_after must be more than 0 minutes, got {stop_after:g}")
 
 
 class Stop:
     """`code` turns from 0 to the run's exit code when it has to end."""
 
     def __init__(self, minutes: float | None = None) -> None:
+        check_minutes(minutes)
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
         self._signal = 0
 
