@@ -66,7 +66,8 @@ class Subject:
         if weights == "initial":
             model = make_network(self.recipe, data.geometry)
             first = self.folder.first_weights(None, resume=True) if self.folder else None
-            if first is not None:
+            if first is not None and self.folder is not None:
+                self.folder.check_first_weights(first)
                 load_weights(model, first)
             return model
         if self.folder is None:

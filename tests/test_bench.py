@@ -215,6 +215,22 @@ def test_rows_of_two_runs_are_merged(tmp_path) -> None:
     ]
 
 
+def test_a_failure_does_not_take_a_measurement_s_place(tmp_path) -> None:
+    path = tmp_path / "bench.json"
+    row = {**WHERE, "part": "step", "name": "ours"}
+    record = Record(path, {"device": "a"})
+    for result in ({"error": "no memory"}, {"ms": 1.0}, {"error": "no memory"}):
+        record.add({**row, **result})
+    assert [r.get("ms") for r in json.loads(path.read_text())["rows"]] == [1.0]
+
+
+def test_a_damaged_record_is_told(tmp_path) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text('{"format": 1, "environments": [], "rows": [{"environment": 3}]}')
+    with pytest.raises(QuadspikeError, match="no benchmark record"):
+        Record(path, {"device": "a"})
+
+
 def test_rows_of_other_devices_and_of_smoke_are_told_apart(tmp_path) -> None:
     path = tmp_path / "bench.json"
     row = {**WHERE, "part": "step", "name": "ours"}

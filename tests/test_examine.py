@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from quadspike.analysis.figures.depth import draw_depth
 from quadspike.analysis.figures.layer_membranes import draw_membranes
 from quadspike.data.split import Split
 from quadspike.examine import Subject, examine_layers, first_batch
+from quadspike.training import train
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import from_splits
@@ -196,3 +198,13 @@ def test_the_command_s_mistakes(capsys):
     assert "neither a run" in capsys.readouterr().err
     assert run_cli("layers", RECIPE, "--samples", "4", "--device", "cpu", "--figure", "x.gif") == 2
     assert "unknown figure format 'gif'" in capsys.readouterr().err
+
+
+def test_initial_weights_that_are_others_by_now_are_refused(tmp_path):
+    recipe = Recipe("mine", "digits", "mlp", epochs=1, batch_size=256)
+    train(recipe, out=tmp_path / "first", device="cpu")
+    train(recipe, out=tmp_path / "run", device="cpu", init_from=tmp_path / "first")
+    examine_layers(tmp_path / "run", weights="initial", samples=8, device="cpu")
+    shutil.copy(tmp_path / "run/last.safetensors", tmp_path / "first/last.safetensors")
+    with pytest.raises(QuadspikeError, match="began with other weights"):
+        examine_layers(tmp_path / "run", weights="initial", samples=8, device="cpu")

@@ -292,6 +292,11 @@ def test_any_digit_changed_is_noticed(record, records):
         (("weights",), {}, "damaged"),
         (("weights", "last.safetensors"), "unknown", "64 hexadecimal digits"),
         (("format",), 2, "another format"),
+        (("energy",), [], "states an energy"),
+        (("parameters",), -5, "-5 parameters"),
+        (("summary", "evaluated_epoch"), 1, "evaluated_epoch"),
+        (("command",), "quadspike train digits-mlp --lr 0.1", "its command says lr 0.1"),
+        (("command",), "quadspike train digits-mlp --seed 7", "its command says seed 7"),
     ],
 )
 def test_a_forger_who_sums_anew_is_noticed(record, records, capsys, keys, value, said):
@@ -302,6 +307,41 @@ def test_a_forger_who_sums_anew_is_noticed(record, records, capsys, keys, value,
     out = capsys.readouterr().out
     assert "runs/digits-seed0 FAILS: " in out
     assert said in out
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("test_accuracy", 0.99, "0.99 is no share of 359"),
+        ("train_loss", float("nan"), "train_loss nan"),
+        ("step", 7, "an epoch has 7 steps, the data set gives 5"),
+    ],
+)
+def test_epochs_that_the_data_set_cannot_give_are_noticed(record, records, field, value, said):
+    path = record / "metrics.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[0][field] = value
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    sum_anew(record)
+    assert said in problems(records)[0]
+
+
+def test_another_seed_than_the_command_s_is_noticed(record, records):
+    change(record / "recipe.json", ("recipe", "seed"), 5)
+    sum_anew(record)
+    assert "its command says seed 0, its recipe 5" in problems(records)[0]
+
+
+def test_parts_made_with_another_source_are_refused_and_devices_all_named(run, repository):
+    def earlier(**changes):
+        record = json.loads((run / "record.json").read_text())
+        change(run / "record.json", ("earlier_environments",), [record["environment"] | changes])
+        return record_run(run, Repository(repository))
+
+    found = json.loads(earlier(device="a slower one")["record.json"])
+    assert found["summary"]["device"].startswith("a slower one and CPU, ")
+    with pytest.raises(QuadspikeError, match="made with another source"):
+        earlier(source="0" * 64)
 
 
 def test_a_recipe_that_is_no_longer_valid_is_noticed(record, records):

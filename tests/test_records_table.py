@@ -152,3 +152,9 @@ def test_every_record_of_this_repository_holds():
     if known.stdout.strip() != "false":
         pytest.skip("no repository with all of its history")
     assert [v for v in verify(Store(ROOT / "records")) if v.problem] == []
+
+
+def test_a_run_from_trained_weights_is_not_the_paper_s_training(tmp_path):
+    store = Store(tmp_path)
+    put(store, "tuned", 0.9644, content={"init_from": {"sha256": "ab" * 32}})
+    assert "| (96.44 ± 0.07) |" in table(store)

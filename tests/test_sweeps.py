@@ -83,6 +83,22 @@ def test_names_follow_the_recipe_s_order_and_are_those_of_files_and_records():
     assert all(_NAME.fullmatch(name) for name in found)
 
 
+def test_a_neuron_that_learns_beside_one_with_a_constant_of_its_own(tmp_path):
+    learned, given = {"neuron": "qif-learned"}, {"neuron.u_th": 0.6}
+    found = sweep(TINY, {}, [learned, given], out=tmp_path / "s", device="cpu")
+    assert found.exit_code == 0
+    assert "| qif-learned | 0.5 |" in found.table.replace("QIF-learned", "qif-learned")
+
+
+def test_a_name_that_no_folder_can_have_is_cut_and_told_apart():
+    many = {field: [1 / 3] for field in ("lr", "momentum", "ema", "label_smoothing", "eta")}
+    many |= {f"neuron.{name}": [1 / 7] for name in ("a", "u1", "u2")} | {"neuron.u_th": [5 / 7]}
+    many |= {"weight_decay": [1 / 3, 1 / 7], "warmup_epochs": [1 / 7]}
+    found = names(many)
+    assert len(set(found)) == 2
+    assert all(len(name) == 200 and _NAME.fullmatch(name) for name in found)
+
+
 @pytest.mark.parametrize(
     ("over", "also", "said"),
     [
@@ -95,6 +111,7 @@ def test_names_follow_the_recipe_s_order_and_are_those_of_files_and_records():
         ({"validation": [0, 1438]}, [], "validation-1438 is refused: .* the 1,438 samples of dig"),
         ({"batch_size": [64, 2000]}, [], "batch_size-2000 is refused: .* than the 1,438 samples"),
         ({"validation": [1200]}, [], "batch of 256 is larger than the 238 samples"),
+        ({"dropout": [0, 0.2]}, [], "dropout-0.2 is refused: mlp has no dropout"),
         ({}, [], "something to vary"),
         ({"lr": []}, [], "something to vary"),
         ({}, [{}], "at least one FIELD=VALUE"),

@@ -292,6 +292,55 @@ def test_a_stopped_run_says_so_and_its_time_goes_on(tmp_path: Path) -> None:
     assert evaluate(tmp_path / "run", device="cpu").recorded == finished.test_accuracy
 
 
+def test_steps_that_were_not_trained_are_refused_by_what_needs_them(tmp_path: Path) -> None:
+    run(tmp_path / "run", tiny(norm="tebn"))
+    with pytest.raises(QuadspikeError, match="tebn learns a factor for each step"):
+        evaluate(tmp_path / "run", device="cpu", timesteps=4)
+    assert evaluate(tmp_path / "run", device="cpu", timesteps=2).recorded is not None
+
+
+def test_every_part_notes_what_it_was_made_with_when_it_began(tmp_path: Path, monkeypatch) -> None:
+    source = iter("abb")
+    monkeypatch.setattr(
+        "quadspike.training.start.environment", lambda *given: {"source": next(source)}
+    )
+    for resume in (False, True, True):  # stopped, finished, and nothing left
+        run(tmp_path / "run", tiny(epochs=3), resume=resume, stop_after=None if resume else 1e-6)
+    record = json.loads((tmp_path / "run/record.json").read_text())
+    assert record["environment"] == {"source": "b"}
+    assert record["earlier_environments"] == [{"source": "a"}]
+
+
+def test_an_ended_run_without_its_checkpoint_is_left_alone(tmp_path: Path) -> None:
+    run(tmp_path / "run", tiny())
+    (tmp_path / "run/checkpoint.safetensors").unlink()
+    before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir() if p.is_file()}
+    with pytest.raises(QuadspikeError, match=r"its checkpoint\.safetensors is gone"):
+        run(tmp_path / "run", tiny(), resume=True)
+    assert before == {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir() if p.is_file()}
+
+
+def test_a_run_that_begins_anew_has_none_of_the_epochs_of_before(tmp_path: Path) -> None:
+    run(tmp_path / "run", tiny())
+    for name in ("checkpoint.safetensors", "record.json"):  # as a kill before the first save
+        (tmp_path / "run" / name).unlink()
+    run(tmp_path / "run", tiny(), resume=True, stop_after=1e-6)
+    assert not (tmp_path / "run/metrics.jsonl").exists()
+
+
+def test_the_speed_of_a_part_without_steps_is_that_of_the_one_before(tmp_path: Path) -> None:
+    class EndsInTheLastEvaluation(Observer):
+        def moment(self, now: Any) -> None:
+            if now.epoch == 2 and now.step == 5:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    recipe = tiny(epochs=2)
+    ended = run(tmp_path / "run", recipe, observers=[EndsInTheLastEvaluation()])
+    assert ended.exit_code
+    found = run(tmp_path / "run", recipe, resume=True)
+    assert found.summary["images_per_second"] > 0
+
+
 def test_a_surrogate_that_evolves_goes_on_where_it_was(tmp_path: Path) -> None:
     class EndsWithAnEpoch(Observer):
         def begin(self, what: Any) -> None:

@@ -59,10 +59,10 @@ class Record:
         if self.smoke:
             row["smoke"] = True
         same = [index for index, old in enumerate(self.rows) if self._key(old) == self._key(row)]
-        if same:
-            self.rows[same[0]] = row
-        else:
+        if not same:
             self.rows.append(row)
+        elif "error" not in row or "error" in self.rows[same[0]]:
+            self.rows[same[0]] = row  # a failure does not take a measurement's place
         if self.path is not None:
             write_text(self.path, json.dumps(self.content, indent=1) + "\n")
 
@@ -83,7 +83,9 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         content: dict[str, Any] = json.loads(path.read_text())
         known = content["format"] == FORMAT and {"environments", "rows"} <= content.keys()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        for row in content["rows"]:
+            content["environments"][row["environment"]].get("device")
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise QuadspikeError(f"{path} is no benchmark record: {error}") from None
     if not known:
         raise QuadspikeError(f"{path} is no benchmark record of format {FORMAT}; name another")

@@ -147,7 +147,11 @@ def _remarks(comparison: Comparison, common: frozenset[str]) -> tuple[str, ...]:
         else "± is the sample standard deviation over seeds."
     )
     found = comparison.environment
-    made = f"{found['device']}, torch {found['torch']}, quadspike {found['quadspike']}"
+    devices = dict.fromkeys(o.device for o in comparison.outcomes if o.device)
+    made = " and ".join(devices or [found["device"]])
+    if len(devices) > 1:
+        made += " (times and memory are of one of them each)"
+    made += f", torch {found['torch']}, quadspike {found['quadspike']}"
     commit = "" if not found.get("commit") else f" at {found['commit'][:10]}"
     flags = [f"At least one layer of every network: {FLAGS[flag]}." for flag in sorted(common)]
     return (

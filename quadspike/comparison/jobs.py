@@ -66,6 +66,7 @@ class Job:
             energy_flags=tuple(sorted(flags)),
             parameters=count_parameters(load_model(folder.weights("last"))),
             seconds=summary["seconds"],
+            device=record["environment"]["device"],
         )
 
     def failed(self, reason: str) -> Outcome:

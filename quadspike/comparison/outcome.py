@@ -33,6 +33,8 @@ class Outcome:
     energy_flags: tuple[str, ...] = ()
     parameters: int | None = None
     seconds: float | None = None
+    device: str | None = None
+    """Of the run's last part; None of outcomes from before it was kept."""
 
     def said(self) -> str:
         """The figure, in words."""

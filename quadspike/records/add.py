@@ -86,7 +86,7 @@ def _check_run(folder: RunFolder, recipe: Recipe, found: dict[str, Any]) -> None
 def _content(
     found: dict[str, Any], recipe: Recipe, repository: Repository, export: Path | None
 ) -> dict[str, Any]:
-    environment = found["environment"]
+    environment, earlier = found["environment"], found.get("earlier_environments")
     exported = None if export is None else _exported(export)
     ours = environment["source"] == source_fingerprint()
     judge = (
@@ -103,13 +103,14 @@ def _content(
             **headline(found["summary"], exported),
             **found["summary"],
             "seconds_include": SECONDS,
-            "device": device(environment),
+            "device": device(found),
             "choices": {
                 "headline": "none: the last epoch",
                 "best epoch": judge + often,
             },
         },
         "environment": environment,
+        **({"earlier_environments": earlier} if earlier else {}),
         "kernels": found.get("kernels"),
         "parameters": found["parameters"],
         "neuron": found["neuron"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from quadspike.errors import QuadspikeError
@@ -44,6 +44,32 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str]
     if workers > 1:
         words[:1] = ["torchrun", f"--nproc-per-node={workers}", "-m", "quadspike"]
     return shlex.join(words)
+
+
+def check_command(command: str, recipe: Recipe) -> None:
+    """Refuse a command that names another value of a field than the recipe has."""
+    fields = recipe.as_dict()
+    for field, value in {"seed": "0", **_named(command, fields)}.items():
+        if str(fields[field]) != value:
+            raise QuadspikeError(f"its command says {field} {value}, its recipe {fields[field]}")
+
+
+def _named(command: str, fields: Mapping[str, Any]) -> dict[str, str]:
+    """The fields that a command names, with their values as text."""
+    found = {}
+    words = iter(shlex.split(command))
+    for word in words:
+        field = word.removeprefix("--").replace("-", "_")
+        if field == "neuron_constants":
+            pairs = (each.split("=") for each in words)  # they stand at the end
+            found[field] = str({name: float(number) for name, number in pairs})
+        elif isinstance(fields.get(field), bool):
+            found[field] = "True"
+        elif word.startswith("--no-"):
+            found[field.removeprefix("no_")] = "False"
+        elif word.startswith("--") and field in fields:
+            found[field] = next(words)
+    return found
 
 
 def packaged(recipe: Recipe) -> str:

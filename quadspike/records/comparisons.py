@@ -80,6 +80,12 @@ def _check_folders(folder: Path, content: dict[str, Any]) -> None:
                 f"{outcome['method']} with seed {outcome['seed']} was trained with another source "
                 "than the last of its runs; compare anew with one"
             )
+        if found["environment"]["device"] != content["environment"]["device"]:
+            raise QuadspikeError(
+                f"{outcome['method']} with seed {outcome['seed']} was trained on "
+                f"{found['environment']['device']}, the last of its runs on "
+                f"{content['environment']['device']}; compare anew on one"
+            )
         noted = found["summary"]["test_accuracy"]
         if noted != outcome["accuracy"]:
             raise QuadspikeError(

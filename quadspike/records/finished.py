@@ -22,7 +22,7 @@ def read_finished(run: Path) -> RunRecord | None:
         found = json.loads(file.read_text(encoding="utf-8"))
         if found["summary"]["status"] != "finished":
             return None
-        found["summary"]["device"] = device(found["environment"])
+        found["summary"]["device"] = device(found)
         recipe = Recipe.from_dict(found["recipe"])
         return RunRecord(run.name, recipe, compact(found["metrics"]), found)
 

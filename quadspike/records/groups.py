@@ -105,8 +105,11 @@ def value(record: RunRecord, field: str) -> Any:
     found, name = setting(record), field.removeprefix(PREFIX)
     if field in found:
         return found[field]
-    known = name in NEURONS[record.recipe.neuron].constant_names()
-    return record.content["neuron"].get(name) if known else NOTHING
+    if name not in NEURONS[record.recipe.neuron].constant_names():
+        return NOTHING
+    # As it was; where every layer has learned its own, as it began.
+    neuron = record.content["neuron"] or create_neuron(record.recipe.neuron_config()).config()
+    return neuron.get(name)
 
 
 def by_setting(records: Sequence[RunRecord]) -> list[list[RunRecord]]:

@@ -11,6 +11,7 @@ from typing import Any
 from quadspike.errors import QuadspikeError
 from quadspike.training.recipe import Recipe
 from quadspike.training.schedule import learning_rate
+from quadspike.training.sizes import TEST_SAMPLES, TRAINING_SAMPLES
 
 Line = Mapping[str, Any]
 """One epoch, as `metrics.jsonl` has it."""
@@ -18,6 +19,8 @@ Line = Mapping[str, Any]
 DIGITS = 6
 LOOKS = 20
 """Epochs of which the layers are kept, evenly over the run."""
+_WHOLE = ("digits", "digits-events", "cifar10", "cifar100")
+"""Data sets that are never used in part."""
 _EXACT = ("test_accuracy", "validation_accuracy", "seconds", "images_per_second")
 BY_LAYER = ("rates", "window")
 
@@ -60,6 +63,7 @@ def summarise(recipe: Recipe, metrics: Sequence[Line]) -> dict[str, Any]:
         "epochs": len(metrics),
         "steps_beyond": 0,
         "best_chosen_on": judge,
+        "evaluated_epoch": last["epoch"],
         "test_accuracy": last["test_accuracy"],
         "best_test_accuracy": best["test_accuracy"],
         "best_epoch": best["epoch"],
@@ -69,6 +73,13 @@ def summarise(recipe: Recipe, metrics: Sequence[Line]) -> dict[str, Any]:
     }
 
 
+def check_share(name: str, accuracy: float, count: int) -> None:
+    """Refuse an accuracy that no number of so many samples has."""
+    right = accuracy * count
+    if not math.isclose(right, round(right), rel_tol=1e-9, abs_tol=1e-9):
+        raise QuadspikeError(f"{name} {accuracy} is no share of {count:,}")
+
+
 def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> None:
     """Refuse epochs that no run of the recipe can have had."""
     if [line["epoch"] for line in metrics] != list(range(1, recipe.epochs + 1)):
@@ -76,6 +87,14 @@ def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> Non
             f"the recipe has {recipe.epochs} epochs, the metrics are not of each of them once"
         )
     per_epoch = metrics[0]["step"]
+    if recipe.dataset in _WHOLE:
+        steps = (TRAINING_SAMPLES[recipe.dataset] - recipe.validation) // recipe.batch_size
+        if per_epoch != steps:
+            raise QuadspikeError(f"an epoch has {per_epoch} steps, the data set gives {steps}")
+    counted = {
+        "test_accuracy": TEST_SAMPLES.get(recipe.dataset),
+        "validation_accuracy": recipe.validation,
+    }
     before = 0.0
     for line in metrics:
         where = f"epoch {line['epoch']}"
@@ -95,6 +114,10 @@ def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> Non
         for name in ("train_accuracy", *judged * recipe.evaluates(line["epoch"])):
             if not 0 <= line[name] <= 1:
                 raise QuadspikeError(f"{where} has the {name} {line[name]}, which is no share")
+            if count := counted.get(name):
+                check_share(f"{where}: {name}", line[name], count)
+        if not math.isfinite(line["train_loss"]):
+            raise QuadspikeError(f"{where} has the train_loss {line['train_loss']}")
         if not line["seconds"] >= before:
             raise QuadspikeError(f"{where} ended after {line['seconds']} s, before the one before")
         before = line["seconds"]

@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 
 from quadspike.analysis.energy.report import COSTS_45NM, EnergyReport, EnergyRow
 from quadspike.errors import QuadspikeError
-from quadspike.records.metrics import check_epochs, summarise
+from quadspike.records.command import check_command
+from quadspike.records.metrics import check_epochs, check_share, summarise
 from quadspike.records.source import Repository, prove
 from quadspike.records.store import Files
 from quadspike.training.folder import FORMAT
 from quadspike.training.recipe import Recipe
-from quadspike.training.record import totals
+from quadspike.training.record import BILLED, totals
+from quadspike.training.sizes import TEST_SAMPLES
 
 RECIPE, METRICS, RECORD = "recipe.json", "metrics.jsonl", "record.json"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -80,10 +82,25 @@ def headline(summary: Mapping[str, Any], exported: dict[str, Any] | None) -> dic
     }
 
 
-def device(environment: Mapping[str, Any]) -> str:
-    """What a run was made on."""
-    workers = environment["workers"]
-    return f"{workers} x {environment['device']}" if workers > 1 else str(environment["device"])
+def device(content: Mapping[str, Any]) -> str:
+    """What a run was made on; all of it, where its parts were made on several."""
+    parts = [*content.get("earlier_environments", ()), content["environment"]]
+    named = (
+        f"{part['workers']} x {part['device']}" if part["workers"] > 1 else str(part["device"])
+        for part in parts
+    )
+    return " and ".join(dict.fromkeys(named))
+
+
+def _check_source(content: Mapping[str, Any], repository: Repository) -> None:
+    environment = content["environment"]
+    for part in content.get("earlier_environments", ()):
+        if part["source"] != environment["source"]:
+            raise QuadspikeError(
+                "a part of the run was made with another source than the last one, "
+                f"{part['source'][:10]}... for {environment['source'][:10]}...; train it with one"
+            )
+    prove(environment, content["commit"], repository)
 
 
 def check_run(record: RunRecord, repository: Repository) -> None:
@@ -92,10 +109,14 @@ def check_run(record: RunRecord, repository: Repository) -> None:
     def check() -> None:
         content, summary = record.content, record.summary
         check_epochs(record.recipe, record.metrics, summary["seconds"])
+        check_command(content["command"], record.recipe)
+        if not (isinstance(content["parameters"], int) and content["parameters"] > 0):
+            raise QuadspikeError(f"it has {content['parameters']!r} parameters")
+        content["neuron"]  # is there, if only as None
         derived = {
             **summarise(record.recipe, record.metrics),
             **headline(summary, content["export"]),
-            "device": device(content["environment"]),
+            "device": device(content),
         }
         for key, value in derived.items():
             if summary[key] != value:
@@ -103,14 +124,16 @@ def check_run(record: RunRecord, repository: Repository) -> None:
                     f"its summary says {key} {summary[key]!r}, its files give {value!r}"
                 )
         _check_energy(record)
-        _check_weights(content)
-        prove(content["environment"], content["commit"], repository)
+        _check_weights(content, TEST_SAMPLES.get(record.recipe.dataset))
+        _check_source(content, repository)
 
     whole(check)
 
 
 def _check_energy(record: RunRecord) -> None:
     if not record.content["energy"]:
+        if any(key in record.summary for key in BILLED):
+            raise QuadspikeError("its summary states an energy, its layers have none")
         return
     rows = tuple(
         EnergyRow(**{**row, "flags": tuple(row["flags"])}) for row in record.content["energy"]
@@ -124,9 +147,11 @@ def _check_energy(record: RunRecord) -> None:
             )
 
 
-def _check_weights(content: Mapping[str, Any]) -> None:
+def _check_weights(content: Mapping[str, Any], tested: int | None) -> None:
     weights, exported = content["weights"], content["export"]
     stated = [weights["last.safetensors"], *weights.values()]
+    if (first := content.get("init_from")) is not None:
+        stated.append(first["sha256"])
     if exported is not None:
         evaluation = exported["evaluation"]
         stated += [exported["sha256"], evaluation["sha256"], *exported["files"].values()]
@@ -134,12 +159,12 @@ def _check_weights(content: Mapping[str, Any]) -> None:
             raise QuadspikeError("the exported weights are of another run")
         if evaluation["sha256"] != exported["sha256"]:
             raise QuadspikeError("the score of the exported weights is of other weights")
+        if evaluation["count"] != (tested or evaluation["count"]):
+            raise QuadspikeError(
+                f"the exported weights were scored on {evaluation['count']:,} of {tested:,} samples"
+            )
         for name in ("accuracy", "folded_accuracy"):
-            right = evaluation.get(name, 0.0) * evaluation["count"]
-            if not math.isclose(right, round(right), rel_tol=1e-9):
-                raise QuadspikeError(
-                    f"an accuracy of {evaluation[name]} is no share of {evaluation['count']}"
-                )
+            check_share(name, evaluation.get(name, 0.0), evaluation["count"])
     for text in stated:
         if not _SHA256.fullmatch(text):
             raise QuadspikeError(f"the weights' SHA-256 must be 64 hexadecimal digits, got {text}")

@@ -20,7 +20,6 @@ from quadspike.records.groups import read_group, read_groups, read_runs, setting
 from quadspike.records.naming import run_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import FASTEST, Store
-from quadspike.training.recipe import Recipe
 from quadspike.written import duration, millijoule
 
 HEADINGS = (
@@ -122,7 +121,7 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
         _accuracy(runs),
         f"{seconds}, {runs[0].summary['device']}",
         millijoule(fmean(energies)) if energies else "-",
-        *_paper(recipe),
+        *_paper(runs[0]),
     ]
 
 
@@ -137,10 +136,11 @@ def _accuracy(runs: Sequence[RunRecord]) -> str:
     return f"**{mean_percent(last)}** ({best:.2f}{held}), {counted}"
 
 
-def _paper(recipe: Recipe) -> list[str]:
+def _paper(run: RunRecord) -> list[str]:
     """Its figure, time and energy for the same data, network, steps and loss; in brackets if
     trained otherwise.
     """
+    recipe = run.recipe
     setting = recipe.model, recipe.dataset, recipe.timesteps
     rows = {(r.model, r.geometry, r.timesteps): float(r.energy_mj) for r in paper_table()}
     time, spent = PAPER_TIMES.get(setting), rows.get(setting)
@@ -149,7 +149,8 @@ def _paper(recipe: Recipe) -> list[str]:
         theirs = entry.make()
         same = (theirs.dataset, theirs.model) == (recipe.dataset, recipe.model)
         if figure and time and spent and same:
-            left, right = ("", "") if paper_figure(recipe) else ("(", ")")
+            like = paper_figure(recipe) and run.first_weights is None
+            left, right = ("", "") if like else ("(", ")")
             printed = percent(*figure), time, millijoule(spent)
             return [f"{left}{text}{right}" for text in printed]
     return ["-"] * 3

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from quadspike.data.geometry import GEOMETRIES
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.recipes.registry import vary
 from quadspike.training.constants import PREFIX
 from quadspike.training.field_values import OWN
 from quadspike.training.fields import field_order
+from quadspike.training.network import make_network
 from quadspike.training.recipe import Recipe
 from quadspike.training.sizes import check_sizes
 
+_LONGEST = 200
+"""Of the name of a folder, with room for a seed; most systems allow 255 bytes."""
 _FIELDS = [field.name for field in dataclasses.fields(Recipe)]
 
 
@@ -42,17 +47,27 @@ class Setting:
             if field in fields:
                 raise QuadspikeError(f"a sweep is not over {field!r}; use {instead}")
         # In the recipe's order, so that nothing is called anew if it is asked in another one.
-        name = "_".join(
-            f"{field}-{_text(fields[field])}" for field in sorted(fields, key=field_order)
+        name = _short(
+            "_".join(f"{field}-{_text(fields[field])}" for field in sorted(fields, key=field_order))
         )
         try:
             recipe = vary(base, **fields)
             check_sizes(recipe)
+            if recipe.dataset in GEOMETRIES and recipe.model != OWN:
+                make_network(recipe, GEOMETRIES[recipe.dataset])
         except QuadspikeError as error:
             raise QuadspikeError(f"{name} is refused: {error}") from None
         if OWN in (recipe.dataset, recipe.model):
             raise QuadspikeError(f"{name} is refused: a sweep has no network or data of your own")
         return cls(name, recipe)
+
+
+def _short(name: str) -> str:
+    """The name itself, or its beginning and a fingerprint of it where it is too long."""
+    if len(name.encode()) <= _LONGEST:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return name.encode()[: _LONGEST - 9].decode(errors="ignore") + f"-{digest}"
 
 
 def settings(

@@ -38,6 +38,14 @@ class Progress:
     """Training samples, to know the same data again."""
     kernels: dict[str, Any] = field(default_factory=dict)
     """As `Kernels` counts them."""
+    images_per_second: float = 0.0
+    environments: list[dict[str, Any]] = field(default_factory=list)
+    """What its parts were made with and on, each once."""
+
+    def made_with(self, environment: dict[str, Any]) -> None:
+        """Note what the part that begins now is made with, as the last one."""
+        others = [each for each in self.environments if each != environment]
+        self.environments = [*others, environment]
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.models import Network, load_model
 from quadspike.models.files import hold_initial_membranes
+from quadspike.neurons import NEURONS
+from quadspike.norms import NORMS
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.field_values import OWN
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, read_tensors, to_device
+from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Score, score
 from quadspike.training.sources import TrainingData, choose_data
@@ -57,22 +61,35 @@ def evaluate(
     asked = {} if timesteps is None else {"timesteps": check_count("timesteps", timesteps)}
     if asked and model is not None:
         raise QuadspikeError("timesteps is for the recipe's own network; set model.timesteps")
-    if model is None:
-        model = load_model(path, backend=backend, **asked)
-    else:
-        if recipe.aid == "imp":
-            hold_initial_membranes(model, read_tensors(path))
-        load_weights(model.double() if recipe.precision == "fp64" else model, path)
     with algorithms(recipe.deterministic):
         found = choose_data(recipe, data, data_root, place, Workers())
-        if asked and not found.geometry.static:
-            raise QuadspikeError(
-                f"timesteps={timesteps} is for static images; a recording of {recipe.dataset} has "
-                f"{recipe.timesteps} frames, as many as its steps"
-            )
+        if asked:
+            _check_steps(recipe, asked["timesteps"], found.geometry.static)
+        if model is None:
+            model = load_model(path, backend=backend, **asked)
+        else:
+            if recipe.aid == "imp":
+                hold_initial_membranes(model, read_tensors(path))
+            load_weights(model.double() if recipe.precision == "fp64" else model, path)
         fresh = score(to_device(model, place), found.test, recipe, place, Workers())
     noted = _recorded(folder, weights) if timesteps in (None, recipe.timesteps) else None
     return Evaluation(fresh, noted, path)
+
+
+def _check_steps(recipe: Recipe, timesteps: int, static: bool) -> None:
+    """Refuse another number of steps where the data or the network have just theirs."""
+    if not static:
+        raise QuadspikeError(
+            f"timesteps={timesteps} is for static images; a recording of {recipe.dataset} has "
+            f"{recipe.timesteps} frames, as many as its steps"
+        )
+    parts: tuple[Any, ...] = (NEURONS[recipe.neuron], NORMS.get(recipe.norm or ""))
+    for part in parts:
+        if part is not None and part.per_step and timesteps != recipe.timesteps:
+            raise QuadspikeError(
+                f"timesteps={timesteps}, but {part.name} {part.per_step} and was trained with "
+                f"{recipe.timesteps} of them; leave timesteps out"
+            )
 
 
 def _recorded(folder: RunFolder, weights: str) -> float | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from quadspike.training.folder import sha256
 from quadspike.training.memory import peak_gib
 from quadspike.training.network import copy_weights, count_parameters, write_weights
-from quadspike.training.record import environment, measure, write_record
+from quadspike.training.record import measure, write_record
 
 if TYPE_CHECKING:
     from quadspike.training.loop import Training
@@ -76,7 +76,8 @@ def _write(run: Training, summary: dict[str, Any]) -> None:
             "name": run.recipe.name,
             "recipe": run.recipe.as_dict(),
             "parameters": count_parameters(run.network),
-            "environment": environment(run.device, run.workers.world),
+            "environment": run.progress.environments[-1],
+            "earlier_environments": run.progress.environments[:-1],
             "kernels": run.progress.kernels if run.device.type == "cuda" else None,
             "metrics": run.progress.history,
             "summary": summary,

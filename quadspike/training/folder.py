@@ -51,7 +51,7 @@ class RunFolder:
     @property
     def begun(self) -> bool:
         """Whether a run here has got anywhere; one that failed at its start can be taken over."""
-        return any(path.exists() for path in (self.checkpoint, self.metrics, self.record))
+        return any(map(os.path.exists, (self.checkpoint, self.metrics, self.record)))
 
     def check(self, recipe: Recipe, resume: bool) -> None:
         """Refuse a folder that is not this run's, before any work."""
@@ -60,10 +60,12 @@ class RunFolder:
         above = next(p for p in (self.path, *self.path.absolute().parents) if os.path.exists(p))
         if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
             raise QuadspikeError(f"cannot write to {self.path}: {above} is no folder to write to")
-        if self.recipe.exists():
+        if os.path.exists(self.recipe):
             if self.begun:
                 self._check_owner(recipe, resume)
-        elif self.path.exists() and any(not p.name.startswith(".") for p in self.path.iterdir()):
+        elif os.path.exists(self.path) and any(
+            not p.name.startswith(".") for p in self.path.iterdir()
+        ):
             raise QuadspikeError(
                 f"{self.path} holds files that are no run of quadspike; choose another --out"
             )
@@ -90,7 +92,7 @@ class RunFolder:
     def first_weights(self, given: str | Path | None, resume: bool) -> Path | None:
         """The file the run's weights came from at its start, also where a resume leaves it out."""
         wanted = None if given is None else Path(given)
-        if not (resume and self.recipe.exists()):
+        if not (resume and os.path.exists(self.recipe)):
             return wanted
         known = self._read_start()[1]
         if wanted not in (None, known):
@@ -99,6 +101,16 @@ class RunFolder:
                 f"{wanted}; resume without --init-from, or choose another --out"
             )
         return known
+
+    def check_first_weights(self, source: Path) -> None:
+        """Refuse weights that are others by now than when the run began, where that was noted."""
+        noted = json.loads(self.recipe.read_text(encoding="utf-8")).get("init_from_sha256")
+        file = weights_file(source)
+        if noted is not None and file.is_file() and sha256(file) != noted:
+            raise QuadspikeError(
+                f"{self.path} began with other weights than {file} holds now; put back the file "
+                f"with the SHA-256 {noted}"
+            )
 
     def _read_start(self) -> tuple[Recipe, Path | None]:
         try:
@@ -167,9 +179,25 @@ class RunFolder:
         finally:
             os.close(lock)
 
-    def forget_end(self) -> None:
-        """Take away what an earlier end has left: it would speak of other weights."""
-        for path in (self.record, self.weights("last"), self.weights("best")):
+    def goes_on(self, resume: bool) -> bool:
+        """Whether a run goes on from a checkpoint; an ended one that has lost it is refused."""
+        if not resume:
+            return False
+        if self.record.exists() and not self.checkpoint.exists():
+            raise QuadspikeError(
+                f"{self.path} holds a run that has ended, and its {self.checkpoint.name} is gone, "
+                f"so that it cannot go on; choose another --out, or delete {self.record} to begin "
+                "anew"
+            )
+        return self.checkpoint.exists()
+
+    def forget_end(self, going_on: bool) -> None:
+        """Take away what an earlier end has left: it would speak of other weights.
+
+        A run that begins anew also takes away the epochs of the one that was here.
+        """
+        ended = (self.record, self.weights("last"), self.weights("best"))
+        for path in ended if going_on else (*ended, self.metrics):
             path.unlink(missing_ok=True)
 
     def write_metrics(self, history: list[dict[str, Any]]) -> None:

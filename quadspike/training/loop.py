@@ -53,6 +53,8 @@ class Training:
     folder: RunFolder
     workers: Workers
     device: torch.device
+    made_with: dict[str, Any]
+    """As `environment` found it when the run was called."""
     notes: tuple[str, ...]
     observers: Sequence[Observer]
     kernels: Kernels
@@ -110,6 +112,7 @@ class Training:
         """
         workload = Workload(self.recipe, self.data.geometry.size, self.per_epoch)
         self.clock = Clock(called, self.progress.seconds, save_every, self.total_step, workload)
+        self.progress.made_with(self.made_with)
         beginning = Beginning(
             self.recipe,
             count_parameters(self.network),
@@ -204,9 +207,7 @@ class Training:
             self._warn(ailments)
             self._keep_best(line, epoch)
         line["seconds"] = round(self.clock.seconds(), 3)
-        line["images_per_second"] = round(
-            self.clock.rate(self.total_step) * self.recipe.batch_size, 1
-        )
+        line["images_per_second"] = self._images_per_second()
         self.progress.history.append(line)
         self.progress.epoch, self.progress.step = epoch, 0
         self.step.totals.zero_()
@@ -215,6 +216,12 @@ class Training:
         for watcher in self.observers:
             watcher.epoch(line)
         return 0
+
+    def _images_per_second(self) -> float:
+        """Of this part of the run; of the one before where it has made no step yet."""
+        if rate := self.clock.rate(self.total_step):
+            self.progress.images_per_second = round(rate * self.recipe.batch_size, 1)
+        return self.progress.images_per_second
 
     def _warn(self, ailments: Sequence[str]) -> None:
         """Tell what ails a layer, each layer once."""
@@ -235,6 +242,7 @@ class Training:
 
     def _save(self, totals: torch.Tensor | None = None) -> None:
         self.progress.seconds = self.clock.seconds()
+        self._images_per_second()
         self.progress.kernels = asdict(self.kernels)
         if self.workers.first:
             sums = self.step.totals if totals is None else totals

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 import traceback
 from collections.abc import Sequence
@@ -91,7 +92,7 @@ def only_place(what: str, device: str) -> torch.device:
 def check_folders(jobs: Sequence[Job[Any]]) -> None:
     """Refuse a run's folder that holds another recipe or a damaged outcome, before any work."""
     for job in jobs:
-        if RunFolder(job.folder).recipe.exists():
+        if os.path.exists(RunFolder(job.folder).recipe):
             RunFolder(job.folder).check(job.recipe, resume=True)
         job.outcome()
 

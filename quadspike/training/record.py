@@ -102,8 +102,12 @@ def measure(model: Network, geometry: Geometry, inputs: Tensor) -> dict[str, Any
     return {"layers": layers, "energy": rows, "summary": totals(bill, rates)}
 
 
+BILLED = ("firing_rate", "energy_mj", "energy_as_lif_mj", "energy_as_qif_mj", "energy_ann_mj")
+"""What a summary says of a bill."""
+
+
 def totals(bill: EnergyReport, rates: Mapping[str, float]) -> dict[str, float]:
-    """What a summary says of a bill: the mean rate over all neurons, energies of an inference."""
+    """By the names in `BILLED`: the mean rate over all neurons, energies of an inference."""
     found = bill.exact or bill.estimate
     somas = [(row.neurons, rates[row.layer]) for row in bill.rows if row.layer in rates]
     return {

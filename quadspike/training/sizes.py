@@ -14,6 +14,13 @@ TRAINING_SAMPLES = {
     "imagenet": 1_281_167,
     "cifar10-dvs": 9_000,
 }
+TEST_SAMPLES = {
+    "digits": 359,
+    "digits-events": 359,
+    "cifar10": 10_000,
+    "cifar100": 10_000,
+    "imagenet": 50_000,
+}
 
 
 def check_held_out(count: int, samples: int, name: str) -> None:

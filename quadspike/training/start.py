@@ -20,6 +20,7 @@ from quadspike.training.network import check_network, load_weights, make_network
 from quadspike.training.observer import Observer
 from quadspike.training.plan import deterministic_cost
 from quadspike.training.recipe import Recipe
+from quadspike.training.record import environment
 from quadspike.training.reproducible import algorithms
 from quadspike.training.sources import TrainingData, choose_data
 from quadspike.training.stop import Stop
@@ -68,12 +69,13 @@ def train(
     if not checkpoint_minutes >= 0:
         raise QuadspikeError(f"checkpoint_minutes must be at least 0, got {checkpoint_minutes:g}")
     folder.check(recipe, resume)
+    made_with = environment(place, workers.world)  # now: the files may change while it trains
     first_weights = folder.first_weights(init_from, resume)
     with algorithms(recipe.deterministic), joined(workers, place), watched(place) as kernels:
         found = choose_data(recipe, data, data_root, place, workers)
         network = make_network(recipe, found.geometry, model)
         notes, fingerprint = [], None
-        going_on = resume and folder.checkpoint.exists()
+        going_on = folder.goes_on(resume)
         if first_weights is not None:
             anew = [] if going_on else load_weights(network, first_weights)
             fingerprint = None if going_on else sha256(weights_file(first_weights))
@@ -92,7 +94,16 @@ def train(
             )
             notes.append(f"deterministic: a step takes {cost:.2f} times as long")
         run = Training(
-            recipe, network, found, folder, workers, place, tuple(notes), observers, kernels
+            recipe,
+            network,
+            found,
+            folder,
+            workers,
+            place,
+            made_with,
+            tuple(notes),
+            observers,
+            kernels,
         )
         ours = folder.opened(recipe, resume, first_weights, fingerprint)
         with ours if workers.first else nullcontext():
@@ -104,7 +115,7 @@ def train(
                     "where all machines see it"
                 )
             if workers.first:
-                folder.forget_end()
+                folder.forget_end(going_on)
             return run.run(stop, 60 * checkpoint_minutes, called)
 
 

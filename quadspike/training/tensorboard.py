@@ -19,9 +19,7 @@ class TensorBoard(Observer):
     def begin(self, what: Beginning) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.writer = SummaryWriter(
-            str(self.folder), purge_step=what.done + 1 if what.done else None
-        )
+        self.writer = SummaryWriter(str(self.folder), purge_step=what.done + 1)
 
     def epoch(self, metrics: dict[str, Any]) -> None:
         step = metrics["step"]
