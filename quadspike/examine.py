@@ -16,6 +16,7 @@ from quadspike.models import Network, load_model
 from quadspike.neurons import Neuron
 from quadspike.randomness import Key
 from quadspike.recipes import RECIPES, create_recipe
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.field_values import OWN
 from quadspike.training.fields import parse_fields
@@ -23,7 +24,7 @@ from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, make_network, to_device
 from quadspike.training.recipe import Recipe
 from quadspike.training.samples import first_samples
-from quadspike.training.sources import TrainingData, make_data
+from quadspike.training.sources import TrainingData
 from quadspike.training.trainee import Trainee
 
 Weights = Literal["initial", "best", "last"]

@@ -9,6 +9,7 @@ from PIL import Image
 
 from quadspike import QuadspikeError
 from quadspike.analysis.sheet import contact_sheet, save_sheet
+from quadspike.data import catalog
 from quadspike.data.augment import Pipeline, RandomFlip
 from quadspike.data.catalog import CATALOG, preview, verify
 from quadspike.data.events.camera import EventCamera
@@ -18,6 +19,10 @@ from quadspike.data.events.frames import Framing
 from quadspike.data.events.look import few_clips
 from quadspike.data.simulate import simulate
 from quadspike.data.split import Split
+from quadspike.training import datasets
+from quadspike.training.datasets import make_data
+from quadspike.training.distributed import Workers
+from quadspike.training.recipe import Recipe
 from tests.conftest import run_cli
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -65,6 +70,22 @@ def test_the_pictures_of_a_sheet_are_the_samples():
         shown = torch.tensor(axis.images[0].get_array()).permute(2, 0, 1) * 255
         torch.testing.assert_close(shown.float(), split.inputs[place].float())
         assert axis.get_title() == split.classes[int(split.labels[place])]
+
+
+@pytest.mark.parametrize("name", ["digits", "digits-events"])
+def test_the_sheet_shows_the_augmentation_of_training(monkeypatch, name):
+    few = Split(name, torch.ones(4, 8, 2, 8, 8).byte(), torch.arange(4) % 2, ("a", "b"))
+    monkeypatch.setattr(catalog, "load_event_digits", lambda **how: (few, few))
+    monkeypatch.setattr(datasets, "load_event_digits", lambda *given, **how: (few, few))
+    recipe = Recipe("test", name, "cnn", timesteps=8, batch_size=4)
+    trained = make_data(recipe, None, torch.device("cpu"), Workers()).train.transform.steps[0]
+    assert preview(name)[1] == trained
+
+
+def test_the_sheet_of_digits_shows_them_shifted():
+    pictures = [axis.images[0].get_array() for axis in contact_sheet(*preview("digits")).axes]
+    assert len(pictures) == 4 * 8
+    assert (pictures[0] != pictures[8]).any()
 
 
 def test_on_is_red_off_is_blue_and_nothing_is_white():

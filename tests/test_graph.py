@@ -9,12 +9,12 @@ import torch
 
 from quadspike.data.loader import Batch
 from quadspike.training import Recipe, score
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedCount, CapturedStep, choose_runners
 from quadspike.training.network import make_network
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.scoring import Counter
-from quadspike.training.sources import make_data
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
 

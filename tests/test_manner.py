@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from quadspike.training import Recipe
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedStep
 from quadspike.training.network import make_network
 from quadspike.training.nonfinite import explain_non_finite
 from quadspike.training.schedule import make_optimizer
-from quadspike.training.sources import make_data
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from quadspike.recipes import create_recipe
-from quadspike.training import queue, shared_data, sources, start
+from quadspike.training import datasets, queue, shared_data, sources, start
 from quadspike.training.queue import Watcher, run_all
 from quadspike.training.recipe import Recipe
 from quadspike.training.shared_data import SharedData, data_key
@@ -55,7 +55,8 @@ class Job:
 
 
 def test_the_key_has_every_field_that_makes_data():
-    read = set(re.findall(r"\brecipe\.(\w+)", inspect.getsource(sources)))
+    text = inspect.getsource(datasets) + inspect.getsource(sources)
+    read = set(re.findall(r"\brecipe\.(\w+)", text))
     assert read == {*shared_data._FIELDS, "precision", "timesteps"}
 
 
@@ -86,7 +87,7 @@ def test_one_data_set_is_in_memory_and_no_other(monkeypatch):
     def make(recipe, *rest):
         gc.collect()
         assert not any(ref() for ref in alive)  # the one before is gone already
-        found = sources.make_data(recipe, *rest)
+        found = datasets.make_data(recipe, *rest)
         alive.append(weakref.ref(found))
         loaded.append(recipe.validation)
         return found

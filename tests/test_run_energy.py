@@ -19,10 +19,10 @@ from quadspike.recipes import create_recipe
 from quadspike.records import export, load_export
 from quadspike.records.energy import run_energy
 from quadspike.training import train
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.folder import RunFolder
 from quadspike.training.samples import first_samples
-from quadspike.training.sources import make_data
 from tests.conftest import calibrate, run_cli
 
 

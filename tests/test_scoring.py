@@ -10,10 +10,10 @@ import torch
 
 from quadspike import QuadspikeError
 from quadspike.training import Recipe, score
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.judge import Judge
 from quadspike.training.network import make_network
-from quadspike.training.sources import make_data
 
 CPU = torch.device("cpu")
 

@@ -18,11 +18,13 @@ from quadspike.data.events.transforms import dvs_train
 from quadspike.data.geometry import Geometry
 from quadspike.data.loader import Draw
 from quadspike.data.split import Split
-from quadspike.training import sources
+from quadspike.data.transforms import standard_transform
+from quadspike.training import datasets
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.plan import estimate
 from quadspike.training.recipe import Recipe
-from quadspike.training.sources import from_splits, make_data, standard_transform
+from quadspike.training.sources import from_splits
 from tests.cifar_files import Mini
 from tests.event_files import recording, seed_of, write_all
 from tests.test_imagenet import SYNSETS, write_image
@@ -93,7 +95,7 @@ PAIR = clips(), clips(6)
 def test_event_digits_are_clips_with_a_frame_a_step(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        sources, "load_event_digits", lambda *given, **how: asked.append((*given, how)) or PAIR
+        datasets, "load_event_digits", lambda *given, **how: asked.append((*given, how)) or PAIR
     )
     ask = recipe("digits-events", timesteps=3, batch_size=4)
     data = make(ask)
@@ -142,7 +144,7 @@ def test_cifar(tmp_path, monkeypatch, dataset, layouts):
 def test_event_recordings(tmp_path, monkeypatch):
     write_all(tmp_path / "cifar10-dvs")
     monkeypatch.setattr(
-        sources, "load_cifar10dvs", partial(load_cifar10dvs, allow_partial=True, workers=1)
+        datasets, "load_cifar10dvs", partial(load_cifar10dvs, allow_partial=True, workers=1)
     )
     told = []
     ask = recipe("cifar10-dvs", "vggsnn", timesteps=4, split="last100", batch_size=8)
@@ -157,7 +159,7 @@ def test_event_recordings(tmp_path, monkeypatch):
 def test_recordings_become_frames_as_the_recipe_says(tmp_path, monkeypatch):
     root = write_all(tmp_path / "cifar10-dvs")
     monkeypatch.setattr(
-        sources, "load_cifar10dvs", partial(load_cifar10dvs, allow_partial=True, workers=1)
+        datasets, "load_cifar10dvs", partial(load_cifar10dvs, allow_partial=True, workers=1)
     )
     ask = recipe("cifar10-dvs", "vggsnn", timesteps=4, split="tebn", batch_size=8)
     kept = set()
@@ -198,7 +200,7 @@ def photos(tmp_path):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    monkeypatch.setattr(sources, "_decoding_processes", lambda: 0)
+    monkeypatch.setattr(datasets, "_decoding_processes", lambda: 0)
 
 
 @pytest.mark.parametrize("transform", ["paper", "usual"])
@@ -266,10 +268,10 @@ def test_workers_share_photographs(photos, in_this_process):
 def test_decoding_processes_are_shared_by_the_workers_of_a_machine(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(12), raising=False)
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    assert sources._decoding_processes() == 12
+    assert datasets._decoding_processes() == 12
     for world, expected in (("4", 3), ("8", 1), ("64", 1)):
         monkeypatch.setenv("LOCAL_WORLD_SIZE", world)
-        assert sources._decoding_processes() == expected
+        assert datasets._decoding_processes() == expected
 
 
 # -- the user's own data ---------------------------------------------------------------

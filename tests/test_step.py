@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from quadspike import LIF, create_model
 from quadspike.randomness import Key
 from quadspike.training import Recipe
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.network import make_network
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
-from quadspike.training.sources import make_data
 from quadspike.training.step import CORRECT, LOSS, SEEN, Step
 from quadspike.training.trainee import Trainee
 

@@ -23,12 +23,12 @@ from quadspike.recipes import create_recipe
 from quadspike.training import Observer, Recipe, start, train
 from quadspike.training.checkpoint import load_checkpoint
 from quadspike.training.compilation import Kernels
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.memory import GIB, need, out_of_memory
 from quadspike.training.network import load_weights, make_network, read_tensors
 from quadspike.training.schedule import learning_rate
-from quadspike.training.sources import make_data
 from quadspike.training.step import Step
 
 CPU = torch.device("cpu")

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import torch
 
-from quadspike.data.augment import Pipeline, RandomCrop, cifar_train
+from quadspike.data.augment import Pipeline
 from quadspike.data.cifar import load_cifar10, load_cifar100, verify_cifar10, verify_cifar100
 from quadspike.data.digits import load_digits, load_event_digits
 from quadspike.data.events.cifar10dvs import preview_cifar10dvs, verify_cifar10dvs
 from quadspike.data.events.nmnist import preview_nmnist, verify_nmnist
-from quadspike.data.events.transforms import TimeFirst, dvs_train
 from quadspike.data.imagenet import ImageNet, verify_imagenet
 from quadspike.data.progress import Progress
 from quadspike.data.root import data_root
 from quadspike.data.split import Split
+from quadspike.data.transforms import training_transform
 from quadspike.data.verified import Verified
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.randomness import permutation
@@ -45,31 +45,8 @@ def _verify_digits(root: Path, progress: Progress | None) -> Verified:
     return Verified("digits", f"{total:,} images inside the package", whole=True)
 
 
-def _digits(root: Path, count: int) -> Preview:
-    return load_digits()[0], Pipeline(())
-
-
-def _event_digits(root: Path, count: int) -> Preview:
-    split = load_event_digits(steps=8)[0]
-    return split, Pipeline((RandomCrop(2), TimeFirst(split.levels)))  # a mirrored digit is none
-
-
-def _cifar10(root: Path, count: int) -> Preview:
-    return load_cifar10(root)[0], cifar_train("cifar10")
-
-
-def _cifar100(root: Path, count: int) -> Preview:
-    return load_cifar100(root)[0], cifar_train("cifar100")
-
-
-def _cifar10dvs(root: Path, count: int) -> Preview:
-    split = preview_cifar10dvs(root / "cifar10-dvs", count)
-    return split, dvs_train("paper", levels=split.levels)
-
-
-def _nmnist(root: Path, count: int) -> Preview:
-    split = preview_nmnist(root / "nmnist", count)
-    return split, Pipeline((RandomCrop(2), TimeFirst(split.levels)))
+def _shown(name: str, train: Split) -> Preview:
+    return train, training_transform(name, train)
 
 
 def _imagenet(root: Path, count: int) -> Preview:
@@ -84,25 +61,25 @@ CATALOG: dict[str, Entry] = {
         "1,797 handwritten digits of 8 x 8 pixels, inside the package",
         "",
         _verify_digits,
-        _digits,
+        lambda root, count: _shown("digits", load_digits()[0]),
     ),
     "digits-events": Entry(
         "the same digits before a simulated event camera",
         "",
         _verify_digits,
-        _event_digits,
+        lambda root, count: _shown("digits-events", load_event_digits(steps=8)[0]),
     ),
     "cifar10": Entry(
         "60,000 images of 32 x 32 pixels in 10 classes",
         "cifar-10-binary.tar.gz or cifar-10-python.tar.gz, or unpacked",
         lambda root, progress: verify_cifar10(root),
-        _cifar10,
+        lambda root, count: _shown("cifar10", load_cifar10(root)[0]),
     ),
     "cifar100": Entry(
         "60,000 images of 32 x 32 pixels in 100 classes",
         "cifar-100-binary.tar.gz or cifar-100-python.tar.gz, or unpacked",
         lambda root, progress: verify_cifar100(root),
-        _cifar100,
+        lambda root, count: _shown("cifar100", load_cifar100(root)[0]),
     ),
     "imagenet": Entry(
         "1.28 million photographs in 1,000 classes (ILSVRC 2012)",
@@ -114,13 +91,13 @@ CATALOG: dict[str, Entry] = {
         "10,000 event recordings of CIFAR-10 images on a screen, 128 x 128",
         "cifar10-dvs/<class>/*.aedat or cifar10-dvs/<class>.zip",
         lambda root, progress: verify_cifar10dvs(root / "cifar10-dvs", progress),
-        _cifar10dvs,
+        lambda root, count: _shown("cifar10-dvs", preview_cifar10dvs(root / "cifar10-dvs", count)),
     ),
     "nmnist": Entry(
         "70,000 event recordings of MNIST digits, 34 x 34",
         "nmnist/Train/<digit>/*.bin and nmnist/Test/<digit>/*.bin",
         lambda root, progress: verify_nmnist(root / "nmnist", progress),
-        _nmnist,
+        lambda root, count: _shown("nmnist", preview_nmnist(root / "nmnist", count)),
     ),
 }
 

@@ -12,6 +12,7 @@ from quadspike.analysis.energy.report import COSTS_45NM
 from quadspike.errors import QuadspikeError, check_count
 from quadspike.models import Network, load_model
 from quadspike.records.weights import INDEX, load_export, read_index
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.field_values import OWN
 from quadspike.training.folder import RunFolder, sha256
@@ -20,7 +21,6 @@ from quadspike.training.network import to_device
 from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import first_samples
-from quadspike.training.sources import make_data
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from quadspike.deploy import fold
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network, load_model
 from quadspike.models.files import configuration, rebuild
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.folder import RunFolder, sha256
 from quadspike.training.network import read_tensors, to_device
@@ -31,7 +32,6 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.record import device_name
 from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Score, score
-from quadspike.training.sources import make_data
 
 FORMAT = 1
 INDEX, EVALUATION = "index.json", "evaluation.json"

@@ -13,6 +13,7 @@ from quadspike.models import Network, load_model
 from quadspike.models.files import hold_initial_membranes
 from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
+from quadspike.training.datasets import choose_data
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.field_values import OWN
 from quadspike.training.folder import RunFolder
@@ -20,7 +21,7 @@ from quadspike.training.network import load_weights, read_tensors, to_device
 from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Score, score
-from quadspike.training.sources import TrainingData, choose_data
+from quadspike.training.sources import TrainingData
 
 
 @dataclass(frozen=True)

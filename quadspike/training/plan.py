@@ -14,6 +14,7 @@ from torch import Tensor
 
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.models import Network
+from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.manner import Manner
 from quadspike.training.memory import GIB, need
@@ -23,7 +24,6 @@ from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.sizes import TRAINING_SAMPLES, check_sizes
-from quadspike.training.sources import make_data
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
 

@@ -1,33 +1,22 @@
-"""From a recipe to the batches it trains and is judged on."""
+"""The batches a recipe trains and is judged on, from splits in memory."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from quadspike.data.augment import Normalize, Pipeline, cifar_test, cifar_train
-from quadspike.data.augment.shift import RandomShift
-from quadspike.data.cifar import load_cifar10, load_cifar100
-from quadspike.data.digits import load_digits, load_event_digits
-from quadspike.data.events.cifar10dvs import SENSOR, load_cifar10dvs
-from quadspike.data.events.transforms import TimeFirst, dvs_train
-from quadspike.data.geometry import GEOMETRIES, Geometry
-from quadspike.data.imagenet import ImageNet
+from quadspike.data.augment import Pipeline
+from quadspike.data.geometry import Geometry
 from quadspike.data.loader import Batch, Draw, Loader, Transform
-from quadspike.data.progress import Progress
-from quadspike.data.root import data_root, reading
 from quadspike.data.split import Split
-from quadspike.data.streaming import StreamingLoader
+from quadspike.data.transforms import standard_transform
 from quadspike.errors import QuadspikeError
 from quadspike.training.distributed import Workers
-from quadspike.training.field_values import OWN
 from quadspike.training.holdout import hold_out
 from quadspike.training.recipe import Recipe
 from quadspike.training.sizes import check_batch
@@ -66,56 +55,6 @@ class TrainingData:
     classes: tuple[str, ...]
 
 
-def make_data(
-    recipe: Recipe,
-    root: Path | str | None,
-    device: torch.device,
-    workers: Workers,
-    progress: Progress | None = None,
-) -> TrainingData:
-    """The loaders of a recipe's data set, which lies under `root` (see `data_root`).
-
-    `progress` is told how far event recordings are made into frames.
-    """
-    _check_parts(recipe, workers)
-    if recipe.dataset == OWN:
-        raise QuadspikeError(
-            "a recipe with dataset='own' needs its data: make them with from_splits(recipe, "
-            "train, test, device, workers), or name a data set"
-        )
-    if recipe.dataset == "imagenet":
-        return _imagenet(recipe, data_root(root) / "imagenet", device, workers)
-    with reading():
-        train, test = _load(recipe, root, progress)
-    plain = _test_transform(recipe, train)
-    augment = _training_transform(recipe, train, plain)
-    return from_splits(recipe, train, test, device, workers, augment, plain)
-
-
-def choose_data(
-    recipe: Recipe,
-    own: TrainingData | tuple[Split, Split] | None,
-    root: Path | str | None,
-    device: torch.device,
-    workers: Workers,
-) -> TrainingData:
-    """The user's own data where given, a pair of splits or loaders; else the recipe's."""
-    if own is None:
-        return make_data(recipe, root, device, workers)
-    if isinstance(own, TrainingData):
-        if bool(recipe.validation) != (own.validation is not None):
-            raise QuadspikeError(
-                f"the recipe holds out {recipe.validation} samples, but the TrainingData given "
-                f"has {'no' if own.validation is None else 'a'} validation source"
-            )
-        return own
-    if not (isinstance(own, tuple | list) and [type(part) for part in own] == [Split, Split]):
-        raise QuadspikeError(
-            f"data must be a pair of Splits (training, test) or a TrainingData, got {type(own)}"
-        )
-    return from_splits(recipe, own[0], own[1], device, workers)
-
-
 def from_splits(
     recipe: Recipe,
     train: Split,
@@ -131,7 +70,7 @@ def from_splits(
     training images, and clips are counted in events, time first; `augment` for training,
     `plain` for the rest. What they give is cast to the recipe's type.
     """
-    _check_parts(recipe, workers)
+    check_parts(recipe, workers)
     _check_pair(recipe, train, test)
     plain = standard_transform(train) if plain is None else plain
     augment = plain if augment is None else augment
@@ -140,7 +79,7 @@ def from_splits(
     shape = train.inputs.shape
 
     def loader(split: Split, transform: Transform, parts: int = 0) -> Loader:
-        shown = Pipeline((transform, _Finish(_dtype(recipe))))
+        shown = Pipeline((transform, Finish(recipe.precision)))
         batch = recipe.batch_size // (parts or recipe.accumulate)
         if not parts and device.type == "cuda":
             batch = max(batch, min(4 * batch, _EVALUATED))
@@ -148,7 +87,7 @@ def from_splits(
         return Loader(split.to(device), batch, shown, recipe.seed, parts > 0, *share)
 
     return TrainingData(
-        _in_parts(recipe, workers, len(kept), lambda parts: loader(learned, augment, parts)),
+        in_parts(recipe, workers, len(kept), lambda parts: loader(learned, augment, parts)),
         loader(test, plain),
         loader(train.subset(held), plain) if recipe.validation else None,
         Geometry(shape[-3], shape[-1], train.count, static=train.inputs.ndim == 4),
@@ -162,43 +101,20 @@ _EVALUATED = 512
 few large launches take less time than many small ones. More would only take memory."""
 
 
-def standard_transform(train: Split) -> Transform:
-    """Images normalised by their own mean and std per channel, clips as events, time first.
-
-    >>> images = torch.tensor([0, 255], dtype=torch.uint8).view(2, 1, 1, 1)
-    >>> split = Split("toy", images, torch.tensor([0, 1]), ("dark", "light"))
-    >>> standard_transform(split)(images, Draw(0, 0, torch.arange(2))).flatten().tolist()
-    [-1.0, 1.0]
-    """
-    if train.inputs.ndim == 5:
-        return TimeFirst(train.levels)
-    values = torch.arange(256, dtype=torch.float64) / 255
-    means, stds = [], []
-    for channel in train.inputs.unbind(1):
-        # From the counts of the 256 bytes: exact, and no float copy of the data.
-        share = torch.bincount(channel.flatten().cpu(), minlength=256).double() / channel.numel()
-        mean = float(share @ values)
-        means.append(mean)
-        stds.append(float(share @ (values - mean).square()) ** 0.5 or 1.0)
-    return Normalize(tuple(means), tuple(stds))
-
-
 @dataclass(frozen=True)
-class _Finish:
+class Finish:
     """What ends every transform: the type the network computes in, images channels-last."""
 
-    dtype: torch.dtype
+    precision: str
 
     def __call__(self, x: Tensor, draw: Draw) -> Tensor:
+        dtype = torch.float64 if self.precision == "fp64" else torch.float32
         layout = torch.channels_last if x.ndim == 4 else torch.preserve_format
-        return x.to(self.dtype, memory_format=layout)
+        return x.to(dtype, memory_format=layout)
 
 
-def _dtype(recipe: Recipe) -> torch.dtype:
-    return torch.float64 if recipe.precision == "fp64" else torch.float32
-
-
-def _check_parts(recipe: Recipe, workers: Workers) -> None:
+def check_parts(recipe: Recipe, workers: Workers) -> None:
+    """Refuse a batch that workers and accumulated parts cannot share."""
     share = workers.share_of(recipe.batch_size)
     if share % recipe.accumulate:
         raise QuadspikeError(
@@ -224,7 +140,7 @@ class _InParts:
             yield Batch(torch.cat(inputs, inputs[0].ndim - 4), torch.cat(labels))
 
 
-def _in_parts(
+def in_parts(
     recipe: Recipe, workers: Workers, samples: int, make: Callable[[int], Source]
 ) -> Source:
     """Training batches; `make(n)` gives them in n parts each, one part after the other.
@@ -256,89 +172,3 @@ def _check_pair(recipe: Recipe, train: Split, test: Split) -> None:
             f"{train.name}: clips of {shape[0]} frames, but timesteps={recipe.timesteps}; a clip "
             "has one frame a step"
         )
-
-
-_FRAME_SIZE = GEOMETRIES["cifar10-dvs"].size
-
-
-def _load(
-    recipe: Recipe, root: Path | str | None, progress: Progress | None
-) -> tuple[Split, Split]:
-    if recipe.dataset == "digits":
-        return load_digits()
-    if recipe.dataset == "digits-events":
-        by = recipe.frames_by or "time"
-        return load_event_digits(recipe.timesteps, by=by, values=recipe.frame_values)
-    if recipe.dataset == "cifar10":
-        return load_cifar10(root)
-    if recipe.dataset == "cifar100":
-        return load_cifar100(root)
-    folder = data_root(root) / "cifar10-dvs"
-    return load_cifar10dvs(
-        folder,
-        recipe.timesteps,
-        # Every event counts as one where none is interpolated.
-        None if recipe.frame_size == SENSOR else recipe.frame_size or _FRAME_SIZE,
-        recipe.split,
-        by=recipe.frames_by or "count",
-        values=recipe.frame_values,
-        progress=progress,
-    )
-
-
-def _test_transform(recipe: Recipe, train: Split) -> Transform:
-    if recipe.dataset in ("cifar10", "cifar100"):
-        return cifar_test(recipe.dataset)
-    return standard_transform(train)
-
-
-def _training_transform(recipe: Recipe, train: Split, plain: Transform) -> Transform:
-    if recipe.dataset in ("cifar10", "cifar100"):
-        return cifar_train(recipe.dataset, autoaugment=recipe.autoaugment, cutout=recipe.cutout)
-    if recipe.dataset == "cifar10-dvs":
-        return dvs_train(recipe.event_transform, levels=train.levels)
-    if recipe.dataset == "digits":
-        # On 8 x 8 pixels a crop of whole ones cuts strokes off, and a mirrored digit is none.
-        return Pipeline((RandomShift(0.5), plain))
-    return plain
-
-
-def _imagenet(recipe: Recipe, root: Path, device: torch.device, workers: Workers) -> TrainingData:
-    with reading():
-        whole, test = (
-            ImageNet(root, split, recipe.image_transform, cutout=recipe.cutout)
-            for split in ("train", "val")
-        )
-    kept, held = hold_out(whole.labels, recipe.validation, whole.name)
-    train = whole.subset(kept, augmented=True)
-
-    def loader(files: ImageNet, parts: int = 0) -> StreamingLoader:
-        files.pipeline = Pipeline((*files.pipeline.steps, _Finish(_dtype(recipe))))
-        return StreamingLoader(
-            files,
-            workers.share_of(recipe.batch_size) // max(1, parts),
-            _decoding_processes(),
-            recipe.seed,
-            parts > 0,
-            workers.rank,
-            workers.world,
-            device,
-        )
-
-    return TrainingData(
-        _in_parts(recipe, workers, len(train), lambda parts: loader(train, parts)),
-        loader(test),
-        loader(whole.subset(held, augmented=False)) if recipe.validation else None,
-        Geometry(3, train.size, len(train.classes)),
-        Sizes(len(train), len(test), len(held)),
-        train.classes,
-    )
-
-
-def _decoding_processes() -> int:
-    """This worker's share of the processors of its machine."""
-    usable = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    # As `torchrun` says it.
-    return max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

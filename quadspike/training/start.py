@@ -11,6 +11,7 @@ from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.compilation import watched
+from quadspike.training.datasets import choose_data
 from quadspike.training.distributed import asked_workers, choose_device, joined, restarted
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
@@ -22,7 +23,7 @@ from quadspike.training.plan import deterministic_cost
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import environment
 from quadspike.training.reproducible import algorithms
-from quadspike.training.sources import TrainingData, choose_data
+from quadspike.training.sources import TrainingData
 from quadspike.training.stop import Stop
 
 

@@ -1,0 +1,158 @@
+"""The data sets that a recipe can name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from quadspike.data.augment import Pipeline
+from quadspike.data.cifar import load_cifar10, load_cifar100
+from quadspike.data.digits import load_digits, load_event_digits
+from quadspike.data.events.cifar10dvs import SENSOR, load_cifar10dvs
+from quadspike.data.geometry import GEOMETRIES, Geometry
+from quadspike.data.imagenet import ImageNet
+from quadspike.data.progress import Progress
+from quadspike.data.root import data_root, reading
+from quadspike.data.split import Split
+from quadspike.data.streaming import StreamingLoader
+from quadspike.data.transforms import plain_transform, training_transform
+from quadspike.errors import QuadspikeError
+from quadspike.training.distributed import Workers
+from quadspike.training.field_values import OWN
+from quadspike.training.holdout import hold_out
+from quadspike.training.recipe import Recipe
+from quadspike.training.sources import (
+    Finish,
+    Sizes,
+    TrainingData,
+    check_parts,
+    from_splits,
+    in_parts,
+)
+
+
+def make_data(
+    recipe: Recipe,
+    root: Path | str | None,
+    device: torch.device,
+    workers: Workers,
+    progress: Progress | None = None,
+) -> TrainingData:
+    """The loaders of a recipe's data set, which lies under `root` (see `data_root`).
+
+    `progress` is told how far event recordings are made into frames.
+    """
+    check_parts(recipe, workers)
+    if recipe.dataset == OWN:
+        raise QuadspikeError(
+            "a recipe with dataset='own' needs its data: make them with from_splits(recipe, "
+            "train, test, device, workers), or name a data set"
+        )
+    if recipe.dataset == "imagenet":
+        return _imagenet(recipe, data_root(root) / "imagenet", device, workers)
+    with reading():
+        train, test = _load(recipe, root, progress)
+    plain = plain_transform(recipe.dataset, train)
+    augment = training_transform(
+        recipe.dataset,
+        train,
+        autoaugment=recipe.autoaugment,
+        cutout=recipe.cutout,
+        event_transform=recipe.event_transform,
+    )
+    return from_splits(recipe, train, test, device, workers, augment, plain)
+
+
+def choose_data(
+    recipe: Recipe,
+    own: TrainingData | tuple[Split, Split] | None,
+    root: Path | str | None,
+    device: torch.device,
+    workers: Workers,
+) -> TrainingData:
+    """The user's own data where given, a pair of splits or loaders; else the recipe's."""
+    if own is None:
+        return make_data(recipe, root, device, workers)
+    if isinstance(own, TrainingData):
+        if bool(recipe.validation) != (own.validation is not None):
+            raise QuadspikeError(
+                f"the recipe holds out {recipe.validation} samples, but the TrainingData given "
+                f"has {'no' if own.validation is None else 'a'} validation source"
+            )
+        return own
+    if not (isinstance(own, tuple | list) and [type(part) for part in own] == [Split, Split]):
+        raise QuadspikeError(
+            f"data must be a pair of Splits (training, test) or a TrainingData, got {type(own)}"
+        )
+    return from_splits(recipe, own[0], own[1], device, workers)
+
+
+_FRAME_SIZE = GEOMETRIES["cifar10-dvs"].size
+
+
+def _load(
+    recipe: Recipe, root: Path | str | None, progress: Progress | None
+) -> tuple[Split, Split]:
+    if recipe.dataset == "digits":
+        return load_digits()
+    if recipe.dataset == "digits-events":
+        by = recipe.frames_by or "time"
+        return load_event_digits(recipe.timesteps, by=by, values=recipe.frame_values)
+    if recipe.dataset == "cifar10":
+        return load_cifar10(root)
+    if recipe.dataset == "cifar100":
+        return load_cifar100(root)
+    folder = data_root(root) / "cifar10-dvs"
+    return load_cifar10dvs(
+        folder,
+        recipe.timesteps,
+        # Every event counts as one where none is interpolated.
+        None if recipe.frame_size == SENSOR else recipe.frame_size or _FRAME_SIZE,
+        recipe.split,
+        by=recipe.frames_by or "count",
+        values=recipe.frame_values,
+        progress=progress,
+    )
+
+
+def _imagenet(recipe: Recipe, root: Path, device: torch.device, workers: Workers) -> TrainingData:
+    with reading():
+        whole, test = (
+            ImageNet(root, split, recipe.image_transform, cutout=recipe.cutout)
+            for split in ("train", "val")
+        )
+    kept, held = hold_out(whole.labels, recipe.validation, whole.name)
+    train = whole.subset(kept, augmented=True)
+
+    def loader(files: ImageNet, parts: int = 0) -> StreamingLoader:
+        files.pipeline = Pipeline((*files.pipeline.steps, Finish(recipe.precision)))
+        return StreamingLoader(
+            files,
+            workers.share_of(recipe.batch_size) // max(1, parts),
+            _decoding_processes(),
+            recipe.seed,
+            parts > 0,
+            workers.rank,
+            workers.world,
+            device,
+        )
+
+    return TrainingData(
+        in_parts(recipe, workers, len(train), lambda parts: loader(train, parts)),
+        loader(test),
+        loader(whole.subset(held, augmented=False)) if recipe.validation else None,
+        Geometry(3, train.size, len(train.classes)),
+        Sizes(len(train), len(test), len(held)),
+        train.classes,
+    )
+
+
+def _decoding_processes() -> int:
+    """This worker's share of the processors of its machine."""
+    usable = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    # As `torchrun` says it.
+    return max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
