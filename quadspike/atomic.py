@@ -12,12 +12,13 @@ from quadspike.errors import WriteError
 
 
 def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
-    """Write beside `target`, flush to the disk, and move into place.
+    """Write beside `target`, flush to the disk, and move into place; its folder is made.
 
     A kill at any moment leaves the old file or the new one; a full disk is an error that
     leaves the old one. Without `flush` that holds for the process, not for the machine. Of several
     processes one waits for the other.
     """
+    _make_folder(target.parent)
     partial = target.with_name(f".{target.name}.partial")
     try:
         handle = _open_alone(partial)
@@ -40,7 +41,12 @@ def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
         ) from None
 
 
-def make_folder(path: Path) -> None:
+def write_text(target: Path, text: str, flush: bool = True) -> None:
+    """A text file, whole or not at all."""
+    write_atomic(target, text.encode(), flush)
+
+
+def _make_folder(path: Path) -> None:
     """With those above it, where it is not there yet."""
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -48,11 +54,6 @@ def make_folder(path: Path) -> None:
         raise WriteError(
             f"cannot make the folder {path}: {error.strerror}; give a place to write to"
         ) from None
-
-
-def write_text(target: Path, text: str, flush: bool = True) -> None:
-    """A text file, whole or not at all."""
-    write_atomic(target, text.encode(), flush)
 
 
 def _open_alone(path: Path) -> int:

@@ -45,6 +45,18 @@ def test_what_to_do_fits_what_went_wrong(
         write_atomic(tmp_path / "file", b"content")
 
 
+def test_the_folder_is_made(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "new" / "deeper" / "file", b"content")
+    assert (tmp_path / "new" / "deeper" / "file").read_bytes() == b"content"
+
+
+@pytest.mark.parametrize("inside", ["", "deeper"])
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, inside: str) -> None:
+    (tmp_path / "taken").write_text("text")
+    with pytest.raises(WriteError, match=r"cannot make the folder .*taken.*give a place"):
+        write_atomic(tmp_path / "taken" / inside / "file", b"content")
+
+
 def test_of_two_writers_one_waits_for_the_other(tmp_path: Path) -> None:
     """Each process writes its own letter; a mixture, or a part, is nobody's."""
     target = tmp_path / "file"

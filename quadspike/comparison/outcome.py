@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from quadspike.atomic import make_folder, write_text
+from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 
 FORMAT = 1
@@ -46,7 +46,6 @@ class Outcome:
 
     def write(self, path: Path) -> None:
         """Keep it; whole or not at all."""
-        make_folder(path.parent)
         write_text(path, json.dumps({"format": FORMAT, **self.as_dict()}, indent=1) + "\n")
 
     @classmethod

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 import quadspike
-from quadspike.atomic import make_folder, write_text
+from quadspike.atomic import write_text
 from quadspike.data.events.aedat import SENSOR, write_aedat
 from quadspike.data.events.camera import CIFAR10_DVS_CAMERA, EventCamera
 from quadspike.data.events.camera_keys import separate
@@ -209,7 +209,6 @@ def _claimed(folder: Path, label: dict[str, Any], planned: list[_Recording]) -> 
                 f"{folder}: not empty, and no {SIMULATED} says that its recordings are simulated; "
                 "name a new folder"
             )
-        make_folder(path.parent)
         write_text(path, json.dumps(label, indent=2) + "\n")
     with _lock(path):
         _check_same(path, label)

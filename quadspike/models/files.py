@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from quadspike.atomic import make_folder, write_atomic
+from quadspike.atomic import write_atomic
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.network import Network
 from quadspike.models.registry import create_model
@@ -27,7 +27,6 @@ def save_model(model: Network, path: str | Path) -> Path:
     target = Path(path)
     header = json.dumps({"format": FORMAT, "config": configuration(model)})
     tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
-    make_folder(target.parent)
     write_atomic(target, save(tensors, metadata={_HEADER: header}))
     return target
 

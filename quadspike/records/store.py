@@ -92,7 +92,6 @@ class Store:
         partial = folder.with_name(f".{folder.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
         try:
-            partial.mkdir(parents=True)
             for file, text in {**files, SUMS: sums(files)}.items():
                 write_text(partial / file, text)
             partial.rename(folder)

@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from quadspike.atomic import make_folder, write_atomic, write_text
+from quadspike.atomic import write_atomic, write_text
 from quadspike.deploy import fold
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network, load_model
@@ -54,7 +54,6 @@ def export(run: Path, out: Path, shard_mib: float = 15.0) -> dict[str, Any]:
     dtype, tensors = halved(model, recipe)
     packed = [save(shard) for shard in _shards(tensors, int(shard_mib * MIB))]
     names = [f"weights-{i:02d}-of-{len(packed):02d}.safetensors" for i in range(1, 1 + len(packed))]
-    make_folder(out)
     index = {
         "format": FORMAT,
         "recipe": recipe.as_dict(),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quadspike.analysis.health import LayerHealth
-from quadspike.atomic import make_folder, write_atomic
+from quadspike.atomic import write_atomic
 from quadspike.errors import QuadspikeError
 from quadspike.report import activity, costs, dynamics, learning, tables
 from quadspike.report.labels import Shown, named
@@ -24,7 +24,6 @@ def write_report(runs: Sequence[str | Path], out: str | Path) -> Path:
         raise QuadspikeError("a report is about at least one run; give its folder")
     page = render([read_run(path) for path in runs])
     target = Path(out)
-    make_folder(target.parent)
     write_atomic(target, page.encode("utf-8", "replace"))  # a lone surrogate in a name has no bytes
     return target
 

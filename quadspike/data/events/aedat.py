@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from quadspike.atomic import make_folder, write_atomic
+from quadspike.atomic import write_atomic
 from quadspike.data.events.files import read_bytes
 from quadspike.data.events.form import Events
 from quadspike.errors import QuadspikeError, check_name
@@ -113,9 +113,7 @@ def write_aedat(
 
     A header line says how the camera stood, and a reader believes it.
     """
-    target = Path(path)
-    make_folder(target.parent)
-    write_atomic(target, format_aedat(events, str(path), comments, camera))
+    write_atomic(Path(path), format_aedat(events, str(path), comments, camera))
 
 
 def format_aedat(
