@@ -19,7 +19,11 @@ from matplotlib.text import Text
 from quadspike import LIF, QIF, QuadspikeError
 from quadspike.analysis import figures
 from quadspike.analysis.dynamics import orbit, simulate, step
-from quadspike.analysis.figures import FIGURES, comparison, draw_all, style
+from quadspike.analysis.figures import FIGURES, comparison, draw_all, gallery, style
+from quadspike.analysis.figures.saving import write_figure
+from quadspike.analysis.sheet import contact_sheet
+from quadspike.data.augment import Pipeline
+from quadspike.data.digits import load_digits
 from quadspike.errors import QuadspikeWarning
 from quadspike.surrogates import Window
 
@@ -39,7 +43,7 @@ MAGIC = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few cells and few pixels: these tests are about drawing, not about resolution."""
     monkeypatch.setattr("quadspike.analysis.figures.theorem._CELLS", 6)
-    monkeypatch.setitem(style.STYLE, "savefig.dpi", 60)
+    monkeypatch.setattr("quadspike.analysis.figures.gallery._DPI", 60)
 
 
 def line(ax: Axes, label: str) -> Line2D:
@@ -244,7 +248,7 @@ def test_a_figure_is_written_in_every_format_and_the_same_again(name: str, tmp_p
 def test_draw_all_draws_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Path] = []
     monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: drawn.append(path))
+    monkeypatch.setattr(gallery, "write_figure", lambda figure, path, dpi: drawn.append(path))
     assert draw_all(tmp_path, QIF()) == drawn
     assert {path.name for path in drawn} == {f"{name}.{end}" for name in FIGURES for end in MAGIC}
 
@@ -278,14 +282,17 @@ def test_unknown_formats_and_names_are_told_before_anything_is_written(tmp_path:
 @pytest.mark.parametrize("inside", ["", "deeper"])
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path, inside: str) -> None:
     (tmp_path / "taken").write_text("text")
-    with pytest.raises(QuadspikeError, match=r"cannot write figures to .*taken"):
+    with pytest.raises(QuadspikeError, match=r"cannot make the folder .*taken"):
         draw_all(tmp_path / "taken" / inside, QIF(), "svg", "phase_portrait")
 
 
-def test_a_folder_one_may_not_write_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: object, **kwargs: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Figure, "savefig", refuse)
-    with pytest.raises(QuadspikeError, match="Permission denied"):
-        draw_all(tmp_path, QIF(), "svg", "phase_portrait")
+def test_a_figure_is_written_whole_whatever_the_case_of_its_ending(tmp_path: Path) -> None:
+    figure = contact_sheet(load_digits()[0], Pipeline(()), count=2)
+    for name in ("a.PNG", "b.svg", "c.Svg", "d.pdf"):
+        write_figure(figure, tmp_path / name, dpi=50)
+        assert (tmp_path / name).read_bytes().startswith(MAGIC[name[2:].lower()])
+    assert (tmp_path / "b.svg").read_bytes() == (tmp_path / "c.Svg").read_bytes()
+    assert b"<dc:date>" not in (tmp_path / "b.svg").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 4
+    with pytest.raises(QuadspikeError, match="unknown figure format 'gif'"):
+        write_figure(figure, tmp_path / "e.gif")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import torch
 from matplotlib.axes import Axes
@@ -15,7 +13,6 @@ from quadspike.data.augment.basic import Normalize, Pipeline
 from quadspike.data.events.transforms import TimeFirst
 from quadspike.data.loader import Draw
 from quadspike.data.split import Split
-from quadspike.errors import QuadspikeError, check_name
 from quadspike.randomness import permutation
 
 Picture = NDArray[np.float64]
@@ -91,19 +88,3 @@ def _strip(clip: Tensor) -> Picture:
     frames = torch.stack([1 - off, (1 - off) * (1 - on), 1 - on], dim=-1)
     frames = torch.nn.functional.pad(frames, (0, 0, 0, 1))  # a line between frames
     return np.asarray(torch.cat(list(frames), dim=1).cpu().numpy())
-
-
-def check_picture(out: Path) -> None:
-    """Refuse a name whose ending is no picture format of ours."""
-    check_name("picture format", out.suffix.lstrip(".").lower(), ("png", "svg", "pdf"))
-
-
-def save_sheet(figure: Figure, out: Path) -> Path:
-    """Write the sheet; the ending of the name says in which format."""
-    check_picture(out)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(out, dpi=130)
-    except OSError as error:
-        raise QuadspikeError(f"cannot write {out}: {error}; choose another folder") from None
-    return out

@@ -60,6 +60,8 @@ def bench(
     if summary.rows:
         wide.print(summary)
     if out is not None and "scaling" in what:
+        from quadspike.analysis.figures.saving import write_figure
         from quadspike.benchmark.figure import scaling_figure
 
-        scaling_figure(record.comparable, chosen.recipe).savefig(out.with_suffix(".scaling.png"))
+        drawn = scaling_figure(record.comparable, chosen.recipe)
+        write_figure(drawn, out.with_suffix(".scaling.png"))

@@ -98,15 +98,17 @@ def show(
         seed: Which augmentation, and which samples of a set that is held in memory.
         data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
-    from quadspike.analysis.sheet import check_picture, contact_sheet, save_sheet
+    from quadspike.analysis.figures.saving import figure_format, write_figure
+    from quadspike.analysis.sheet import contact_sheet
     from quadspike.data.catalog import preview
     from quadspike.errors import QuadspikeError, check_count
 
-    check_picture(out)
+    figure_format(out)
     if check_count("count", count) > MOST:
         raise QuadspikeError(f"a contact sheet shows at most {MOST} samples, got {count}")
     split, augmentation = preview(name, data, count)
-    print(save_sheet(contact_sheet(split, augmentation, count, seed=seed), out))
+    write_figure(contact_sheet(split, augmentation, count, seed=seed), out, dpi=130)
+    print(out)
 
 
 def simulate(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-from quadspike.atomic import write_atomic, write_text
+from quadspike.analysis.figures.saving import write_figure
+from quadspike.atomic import write_text
 from quadspike.comparison.grid import grid
 from quadspike.comparison.outcome import FORMAT
-from quadspike.comparison.picture import picture_files
+from quadspike.comparison.picture import accuracy_against_energy
 from quadspike.comparison.rows import Comparison
 from quadspike.comparison.tables import comma_separated, latex, markdown
 from quadspike.training.folder import RunFolder
@@ -24,5 +25,6 @@ def write_files(comparison: Comparison, folder: RunFolder) -> None:
         "table.tex": latex(table),
     }.items():
         write_text(folder.path / name, content)
-    for ending, drawn in picture_files(comparison).items():
-        write_atomic(folder.path / f"accuracy_energy.{ending}", drawn)
+    figure = accuracy_against_energy(comparison)
+    for ending in ("png", "svg"):
+        write_figure(figure, folder.path / f"accuracy_energy.{ending}")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
-from quadspike.analysis.figures.gallery import FORMATS
 from quadspike.analysis.figures.style import BLUE, GREEN, GREY, INK, RED, new_figure, styled
 from quadspike.comparison.grid import energy_unit
 from quadspike.comparison.labels import Point, place_labels
@@ -23,19 +20,6 @@ _LOOKS = {
 }
 _WIDE = 8.0
 """From this ratio of the largest to the smallest energy on, the axis is logarithmic."""
-
-
-@styled
-def picture_files(comparison: Comparison) -> dict[str, bytes]:
-    """The picture by the ending of its file."""
-    figure = accuracy_against_energy(comparison)
-    figure.set_layout_engine("none")  # laid out once, and labelled after that
-    files = {}
-    for ending in ("png", "svg"):
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=ending, metadata=FORMATS[ending], dpi=200)
-        files[ending] = drawn.getvalue()
-    return files
 
 
 @styled
@@ -71,5 +55,6 @@ def accuracy_against_energy(comparison: Comparison) -> Figure:
     ax.grid(color="#e6e6e6", linewidth=0.5)
     figure.legend(loc="outside lower center", ncols=len(_LOOKS), title="what the method changes")
     figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laid out once, and labelled after that
     place_labels(ax, points)
     return figure

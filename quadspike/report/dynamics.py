@@ -13,7 +13,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from quadspike.analysis.figures import cobweb, lif_against_qif, phase_portrait, recurrence
-from quadspike.analysis.figures.gallery import FORMATS
+from quadspike.analysis.figures.saving import FORMATS
 from quadspike.analysis.figures.style import styled
 from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons import LIF, QIF, create_neuron

@@ -6,10 +6,11 @@
 
 from quadspike.analysis.figures.cobwebs import cobweb
 from quadspike.analysis.figures.comparison import lif_against_qif
-from quadspike.analysis.figures.gallery import FIGURES, FORMATS, draw_all
+from quadspike.analysis.figures.gallery import FIGURES, draw_all
 from quadspike.analysis.figures.membranes import membrane_density
 from quadspike.analysis.figures.parabola import recurrence
 from quadspike.analysis.figures.portrait import phase_portrait
+from quadspike.analysis.figures.saving import FORMATS
 from quadspike.analysis.figures.theorem import theorem_quality
 
 __all__ = [

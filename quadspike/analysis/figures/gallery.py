@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -14,6 +13,7 @@ from quadspike.analysis.figures.comparison import lif_against_qif
 from quadspike.analysis.figures.membranes import membrane_density
 from quadspike.analysis.figures.parabola import recurrence
 from quadspike.analysis.figures.portrait import phase_portrait
+from quadspike.analysis.figures.saving import FORMATS, write_figure
 from quadspike.analysis.figures.style import styled
 from quadspike.analysis.figures.theorem import theorem_quality
 from quadspike.errors import QuadspikeError, check_name
@@ -35,12 +35,7 @@ def _theorem_quality(p: Constants) -> Figure:
     return theorem_quality(p.u_th, (p.a, p.u_sum) if p.u_prod == 0 else None)
 
 
-# No dates, so that the same figure is the same bytes.
-FORMATS: dict[str, dict[str, Any]] = {
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-    "png": {},
-}
+_DPI = 300  # for print
 
 
 def draw_all(
@@ -55,15 +50,7 @@ def draw_all(
         raise QuadspikeError(f"name at least one figure format: {', '.join(FORMATS)}")
     chosen = FIGURES if names is None else _listed(names)
     chosen = [check_name("figure", name, FIGURES) for name in chosen]
-    place = Path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        return [path for name in chosen for path in _draw(place, name, neuron, endings)]
-    except OSError as error:
-        raise QuadspikeError(
-            f"cannot write figures to {str(place)!r}: {error.strerror or error}; "
-            "give a folder that exists or can be made, and that you may write to"
-        ) from error
+    return [path for name in chosen for path in _draw(Path(folder), name, neuron, endings)]
 
 
 @styled
@@ -73,8 +60,8 @@ def _draw(folder: Path, name: str, neuron: QIF, endings: Sequence[str]) -> list[
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     paths = [folder / f"{name}.{ending}" for ending in endings]
-    for path, ending in zip(paths, endings, strict=True):
-        figure.savefig(path, metadata=FORMATS[ending])
+    for path in paths:
+        write_figure(figure, path, _DPI)
     return paths
 
 

@@ -37,7 +37,6 @@ STYLE: dict[str, Any] = {
     "hatch.linewidth": 0.4,
     "figure.constrained_layout.h_pad": 0.06,
     "figure.constrained_layout.w_pad": 0.06,
-    "savefig.dpi": 300,
     "pdf.fonttype": 42,
     "svg.hashsalt": "quadspike",
 }
