@@ -1,14 +1,13 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and files that only one process holds."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
-from contextlib import suppress
 from pathlib import Path
 
-from quadspike.errors import WriteError
+from quadspike.errors import QuadspikeError, WriteError
 
 
 def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
@@ -46,6 +45,20 @@ def write_text(target: Path, text: str, flush: bool = True) -> None:
     write_atomic(target, text.encode(), flush)
 
 
+def lock(file: int, refusal: str = "") -> bool:
+    """Lock an open file until it is closed or the process ends; False where there are no locks.
+
+    While another process has it, wait; with a `refusal`, raise that instead.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
+    except BlockingIOError:
+        raise QuadspikeError(refusal) from None
+    except OSError:
+        return False
+    return True
+
+
 def _make_folder(path: Path) -> None:
     """With those above it, where it is not there yet."""
     try:
@@ -61,8 +74,7 @@ def _open_alone(path: Path) -> int:
     while True:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
-            with suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle)
             # Whoever had it before may have moved it away while we waited.
             if path.stat().st_ino == os.fstat(handle).st_ino:
                 os.ftruncate(handle, 0)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from quadspike.atomic import write_atomic
-from quadspike.errors import WriteError
+from quadspike.atomic import lock, write_atomic
+from quadspike.errors import QuadspikeError, WriteError
 
 
 def test_files_are_flushed_before_they_are_moved(
@@ -55,6 +55,24 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, inside: str) -> N
     (tmp_path / "taken").write_text("text")
     with pytest.raises(WriteError, match=r"cannot make the folder .*taken.*give a place"):
         write_atomic(tmp_path / "taken" / inside / "file", b"content")
+
+
+def test_a_locked_file_is_refused_until_it_is_closed(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("ab") as other:
+        with (tmp_path / "file").open("ab") as first:
+            assert lock(first.fileno())
+            with pytest.raises(QuadspikeError, match="wait for it"):
+                lock(other.fileno(), "wait for it")
+        assert lock(other.fileno(), "wait for it")
+
+
+def test_a_file_system_without_locks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    assert not lock(0)
+    assert not lock(0, "wait for it")
 
 
 def test_of_two_writers_one_waits_for_the_other(tmp_path: Path) -> None:

@@ -118,7 +118,6 @@ simulate(split(), {out!r}, QUICK, per_class=3, batch=4,
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     out, whole = tmp_path / "killed", tmp_path / "whole"
     root = str(Path(__file__).parents[1])

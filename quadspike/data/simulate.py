@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,7 +21,7 @@ import torch
 from torch import Tensor
 
 import quadspike
-from quadspike.atomic import write_text
+from quadspike.atomic import lock, write_text
 from quadspike.data.events.aedat import SENSOR, write_aedat
 from quadspike.data.events.camera import CIFAR10_DVS_CAMERA, EventCamera
 from quadspike.data.events.camera_keys import separate
@@ -210,7 +209,10 @@ def _claimed(folder: Path, label: dict[str, Any], planned: list[_Recording]) -> 
                 "name a new folder"
             )
         write_text(path, json.dumps(label, indent=2) + "\n")
-    with _lock(path):
+    with path.open("rb") as file:
+        # Where files cannot be locked, two processes would write the same bytes.
+        taken = f"{folder}: another process is recording there; wait for it, or end it"
+        lock(file.fileno(), taken)
         _check_same(path, label)
         files = {recording.path for recording in planned}
         for found in folder.glob("*/*.aedat"):
@@ -241,24 +243,3 @@ def _check_same(path: Path, label: dict[str, Any]) -> None:
                 f"{path}: the recordings there have another {key}: {found.get(key)!r} instead of "
                 f"{label.get(key)!r}; name a new folder"
             )
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Refuse a second process; the end of the first lets go, however it ends."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise QuadspikeError(
-                f"{path.parent}: another process is recording there; wait for it, or end it"
-            ) from None
-        except OSError:
-            # A file system without locks: two processes would write the same bytes.
-            pass
-        yield

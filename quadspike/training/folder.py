@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quadspike.atomic import write_text
+from quadspike.atomic import lock, write_text
 from quadspike.errors import QuadspikeError, QuadspikeWarning, WriteError
 from quadspike.training.recipe import Recipe
 
@@ -150,21 +149,15 @@ class RunFolder:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+            held = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise WriteError(f"cannot write to {self.path}: {error.strerror}") from None
         try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise QuadspikeError(
-                    f"another process is training in {self.path}; wait for it, or choose "
-                    "another --out"
-                ) from None
-            except OSError as error:
+            taken = f"another process is training in {self.path}; wait, or choose another --out"
+            if not lock(held, taken):
                 warnings.warn(
-                    f"{self.path} lies where files cannot be locked ({error.strerror}): see to it "
-                    "that no other process trains in it",
+                    f"{self.path} lies where files cannot be locked: see to it that no other "
+                    "process trains in it",
                     QuadspikeWarning,
                     stacklevel=2,
                 )
@@ -177,7 +170,7 @@ class RunFolder:
                 write_text(self.recipe, json.dumps(content, indent=2) + "\n")
             yield
         finally:
-            os.close(lock)
+            os.close(held)
 
     def goes_on(self, resume: bool) -> bool:
         """Whether a run goes on from a checkpoint; an ended one that has lost it is refused."""

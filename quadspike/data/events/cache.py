@@ -13,11 +13,10 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,6 +24,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+from quadspike.atomic import lock
 from quadspike.data.events.clips import Clip, Decode, make_clips
 from quadspike.data.events.files import Source, partial_name
 from quadspike.data.events.frames import Framing, clipping
@@ -62,7 +62,8 @@ class FrameCache:
             return found
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with _lock(self.path.with_suffix(".lock")) as alone:
+            with self.path.with_suffix(".lock").open("ab") as file:
+                alone = lock(file.fileno())
                 found = self._open(wanted)
                 if found is None:
                     self._build(wanted, alone, progress, workers)
@@ -176,21 +177,3 @@ class FrameCache:
             f"{self.folder}: frames cannot be kept there: {error.strerror or error}; "
             "pass cache=FOLDER with a folder that can be written and has room"
         )
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[bool]:
-    """Hold the lock, waiting for it; False where the system or the file system has none."""
-    if sys.platform == "win32":
-        yield False
-        return
-    import fcntl
-
-    with path.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            alone = True
-        except OSError:
-            alone = False
-        # Closing the file lets go of the lock, and so does the end of the process.
-        yield alone
