@@ -15,6 +15,7 @@ import torch
 
 from quadspike import QuadspikeError
 from quadspike.data.events import cache as cache_module
+from quadspike.data.events import clips
 from quadspike.data.events.aedat import read_aedat, write_aedat
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing, to_bytes
@@ -247,3 +248,18 @@ def test_a_broken_recording_is_named_by_processes_too(root):
     (root / "frog" / "cifar10_frog_0.aedat").write_bytes(b"nothing")
     with pytest.raises(QuadspikeError, match=r"cifar10_frog_0\.aedat: not an AEDAT file"):
         load(root, workers=2)
+
+
+def test_frames_are_made_on_the_processors_that_may_be_used(monkeypatch):
+    asked = []
+
+    def pool(workers, *_, **__):
+        asked.append(workers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 5, 6}, raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    monkeypatch.setattr(clips, "ProcessPoolExecutor", pool)
+    with pytest.raises(KeyboardInterrupt):
+        next(clips.make_clips([None] * 200, None, None))
+    assert asked == [3]

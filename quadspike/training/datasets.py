@@ -13,6 +13,7 @@ from quadspike.data.digits import load_digits, load_event_digits
 from quadspike.data.events.cifar10dvs import SENSOR, load_cifar10dvs
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.data.imagenet import ImageNet
+from quadspike.data.processors import usable_processors
 from quadspike.data.progress import Progress
 from quadspike.data.root import data_root, reading
 from quadspike.data.split import Split
@@ -151,8 +152,5 @@ def _imagenet(recipe: Recipe, root: Path, device: torch.device, workers: Workers
 
 def _decoding_processes() -> int:
     """This worker's share of the processors of its machine."""
-    usable = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
     # As `torchrun` says it.
-    return max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    return max(1, usable_processors() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))

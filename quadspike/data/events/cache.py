@@ -53,8 +53,8 @@ class FrameCache:
     def load(self, progress: Progress | None = None, workers: int | None = None) -> Tensor:
         """Frames `[N, T, 2, H, W]` as uint8, mapped from the cache, which is built if need be.
 
-        Building takes `workers` processes: as many as there are cores by default, none for
-        few recordings.
+        Building takes `workers` processes: as many as it may use processors by default, none
+        for few recordings.
         """
         wanted = self._identity()
         found = self._open(wanted)

@@ -17,6 +17,7 @@ import torch
 from quadspike.data.events.files import Source
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing, to_bytes
+from quadspike.data.processors import usable_processors
 from quadspike.errors import QuadspikeError
 
 Decode = Callable[[Source], Events]
@@ -43,7 +44,8 @@ def make_clips(
 ) -> Generator[Clip]:
     """The clips of all recordings, in order."""
     if workers is None:
-        workers = 0 if len(sources) < _FEW else os.cpu_count() or 1
+        # All of them: while one worker of a machine makes the frames, the others wait for it.
+        workers = 0 if len(sources) < _FEW else usable_processors()
     make = partial(make_clip, decode=decode, framing=framing)
     if workers <= 0:
         yield from map(make, sources)
