@@ -42,4 +42,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache runs
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import quadspike
 from quadspike.analysis.energy import compare_with_paper
 
 ROOT = Path(__file__).parent.parent
@@ -25,6 +26,10 @@ def test_the_data_page_s_python_runs():
     scope: dict[str, object] = {}
     exec(block, scope)
     assert scope["labels"].shape == (64,)
+
+
+def test_the_citation_names_the_version():
+    assert f"\nversion: {quadspike.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 @pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=str)
