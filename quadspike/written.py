@@ -16,6 +16,24 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f}\u00a0%" if math.isfinite(share) else NOTHING
 
 
+def with_spread(value: float, spread: float | None) -> str:
+    """A figure in percent with its spread, where there is one.
+
+    >>> with_spread(96.44, 0.07), with_spread(70.5, None)
+    ('96.44 ± 0.07', '70.50')
+    """
+    return f"{value:.2f}" + ("" if spread is None else f" ± {spread:.2f}")
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "seed"), counted(3, "seed")
+    ('1 seed', '3 seeds')
+    """
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
 def duration(seconds: float) -> str:
     """The two largest units.
 

@@ -29,7 +29,7 @@ def duration(seconds: float) -> str:
 
 
 def _epochs(count: int) -> str:
-    return "epoch" if count == 1 else f"{count} epochs"
+    return "epoch" if count == 1 else written.counted(count, "epoch")
 
 
 class Display(Observer):

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from tyro.conf import arg
 
+from quadspike.written import counted
+
 
 def quickstart(
     out: Annotated[Path | None, arg(metavar="PATH")] = None,
@@ -73,7 +75,7 @@ def quickstart(
     console.print()
     console.print(table)
     took = duration(time.monotonic() - started)
-    each = f"{seeds} seed{'s' * (seeds > 1)} each"
+    each = f"{counted(seeds, 'seed')} each"
     console.print(
         f"\n{each}, last epoch, {took} in all. Open the report in a browser: {page}",
         highlight=False,

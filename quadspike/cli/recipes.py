@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from quadspike.written import with_spread
+
 if TYPE_CHECKING:
     from quadspike.recipes import Entry
 
@@ -31,6 +33,6 @@ def recipes() -> None:
 def _figures(entry: Entry) -> str:
     """One line each, in percent: `tet  T 4   96.86 ± 0.13`."""
     return "\n".join(
-        f"{loss:<3}  T {timesteps:<2}  {mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
-        for (timesteps, loss), (mean, std) in entry.figures.items()
+        f"{loss:<3}  T {timesteps:<2}  {with_spread(*figure)}"
+        for (timesteps, loss), figure in entry.figures.items()
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Console
 from tyro.conf import Positional, arg
 
+from quadspike.written import counted
+
 if TYPE_CHECKING:
     from quadspike.records import Repository, Store
     from quadspike.records.store import Files, Kind
@@ -219,7 +221,7 @@ def figure(
     runs = read_groups(Store(records), groups)
     plot = curves(runs) if x is None else by_agreement(runs) if x == AGREEMENT else against(runs, x)
     write_figure(draw(plot), out)
-    print(f"{out}: {len(runs)} runs in {len(plot.series)} line{'s' * (len(plot.series) > 1)}")
+    print(f"{out}: {counted(len(runs), 'run')} in {counted(len(plot.series), 'line')}")
 
 
 def export(
@@ -247,8 +249,8 @@ def export(
 
     index = write(run, out, shard_mib)
     size = index["bytes"] / (1 << 20)
-    count = len(index["files"])
-    print(f"{out}: {size:.1f} MiB of {index['dtype']} in {count} file{'s' * (count > 1)}")
+    files = counted(len(index["files"]), "file")
+    print(f"{out}: {size:.1f} MiB of {index['dtype']} in {files}")
     print(f"SHA-256 of the weights {index['sha256']}; score them: quadspike records evaluate {out}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from quadspike.analysis.energy.report import FLAGS
 from quadspike.comparison.rows import Comparison, Row
 from quadspike.methods import DATASETS
-from quadspike.methods.page import percent
+from quadspike.written import counted, with_spread
 
 NONE = "-"
 _UNITS = {"mJ": 1.0, "µJ": 1e3, "nJ": 1e6}
@@ -102,7 +102,7 @@ def grid(comparison: Comparison) -> Grid:
 def _accuracy(row: Row, comparison: Comparison, notes: Notes) -> str:
     if row.accuracy is None:
         return notes.mark("failed", *row.failures) if row.failures else NONE
-    text = percent(row.accuracy, row.spread)
+    text = with_spread(row.accuracy, row.spread)
     if row.runs < comparison.seeds:
         text = f"{text}, {row.runs} of {comparison.seeds} seeds"
     return notes.mark(text, *row.failures)
@@ -112,7 +112,7 @@ def _paper(row: Row, notes: Notes) -> tuple[str, str]:
     if row.cell is None:
         return NONE, NONE
     figure = row.cell.figure
-    printed = percent(figure.accuracy, figure.spread)
+    printed = with_spread(figure.accuracy, figure.spread)
     return (
         f"{printed} ({DATASETS[figure.dataset]}, T = {figure.timesteps})",
         notes.mark(row.cell.verdict, *row.cell.reasons),
@@ -131,12 +131,8 @@ def _title(comparison: Comparison) -> str:
     recipe, seeds = comparison.recipe, comparison.seeds
     return (
         f"{recipe.name}: {recipe.model} on {recipe.dataset}, T = {recipe.timesteps}, "
-        f"{_count(recipe.epochs, 'epoch')} and {_count(seeds, 'seed')} a method"
+        f"{counted(recipe.epochs, 'epoch')} and {counted(seeds, 'seed')} a method"
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number > 1)}"
 
 
 def _remarks(comparison: Comparison, common: frozenset[str]) -> tuple[str, ...]:

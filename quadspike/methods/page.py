@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quadspike.methods import DATASETS, METHODS, Figure, Method
+from quadspike.written import with_spread
 
 _OPENING = (
     "# The methods",
@@ -82,18 +83,9 @@ def _section(method: Method) -> str:
 def _figures(figures: Iterable[Figure]) -> list[str]:
     rows = [
         f"| {DATASETS[f.dataset]} | {f.network} | {f.timesteps} | "
-        f"{percent(f.accuracy, f.spread)} | {f.unlike} |"
+        f"{with_spread(f.accuracy, f.spread)} | {f.unlike} |"
         for f in figures
     ]
     if not rows:
         return []
     return ["", "| data | network | T | printed | but |", "|---|---|---|---|---|", *rows]
-
-
-def percent(accuracy: float, spread: float | None) -> str:
-    """An accuracy with its spread, where there is one.
-
-    >>> percent(96.44, 0.07), percent(70.5, None)
-    ('96.44 ± 0.07', '70.50')
-    """
-    return f"{accuracy:.2f}" + ("" if spread is None else f" ± {spread:.2f}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean, stdev
 
-from quadspike.methods.page import percent
 from quadspike.records.runs import RunRecord
+from quadspike.written import with_spread
 
 
 def seeds_of(runs: Sequence[RunRecord]) -> str:
@@ -18,7 +18,7 @@ def seeds_of(runs: Sequence[RunRecord]) -> str:
 def mean_percent(shares: Sequence[float]) -> str:
     """Of accuracies, with the sample standard deviation where there are several."""
     percents = [100 * share for share in shares]
-    return percent(fmean(percents), stdev(percents) if len(percents) > 1 else None)
+    return with_spread(fmean(percents), stdev(percents) if len(percents) > 1 else None)
 
 
 def markdown(headings: Sequence[str], align: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

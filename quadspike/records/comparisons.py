@@ -15,12 +15,12 @@ from quadspike.comparison.outcome import FORMAT, Outcome
 from quadspike.comparison.rows import Comparison, summarise
 from quadspike.errors import QuadspikeError
 from quadspike.methods import find_method
-from quadspike.methods.page import percent
 from quadspike.records.runs import whole
 from quadspike.records.source import Repository, find_commit, prove
 from quadspike.records.store import Files
 from quadspike.training.folder import RunFolder
 from quadspike.training.recipe import Recipe
+from quadspike.written import with_spread
 
 COMPARISON, TABLE, SHEET = "comparison.json", "table.md", "table.csv"
 NUMBERS = {
@@ -138,5 +138,5 @@ def _same(method: str, what: str, ours: float | None, stated: float | None) -> N
 
 
 def _shown(table: str, name: str, row: Any) -> bool:
-    start = f"| {name} | {percent(row.accuracy, row.spread)}"
+    start = f"| {name} | {with_spread(row.accuracy, row.spread)}"
     return any(line.startswith(start) for line in table.splitlines())

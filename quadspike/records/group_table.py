@@ -12,7 +12,7 @@ from quadspike.records.command import changes, packaged
 from quadspike.records.groups import by_setting, differing, setting, value
 from quadspike.records.runs import RunRecord
 from quadspike.records.words import heading, phrase, shown
-from quadspike.written import NOTHING, millijoule, significant
+from quadspike.written import NOTHING, counted, millijoule, significant
 
 _SAID = ("validation", "epochs", "timesteps", "device")
 """What all runs share and the sentence says in words of its own."""
@@ -55,7 +55,7 @@ def _shared(records: Sequence[RunRecord], fields: Sequence[str]) -> str:
         others.append(f"{common['validation']:,} training images held out")
     words = f"`{base}`" + (f" with {', '.join(others)}" if others else "")
     rest: dict[str, Callable[[Any], str]] = {
-        "epochs": lambda count: f"{count} epoch{'s' * (count > 1)}",
+        "epochs": lambda count: counted(count, "epoch"),
         "timesteps": lambda steps: f"T = {steps}",
         "device": lambda device: f"on {device}",
     }

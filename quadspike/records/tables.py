@@ -11,7 +11,6 @@ from statistics import fmean
 from quadspike.analysis.energy.paper import paper_table
 from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
-from quadspike.methods.page import percent
 from quadspike.recipes import RECIPES, paper_figure
 from quadspike.records.cells import markdown, mean_percent
 from quadspike.records.fastest import fastest_table
@@ -20,7 +19,7 @@ from quadspike.records.groups import read_group, read_groups, read_runs, setting
 from quadspike.records.naming import run_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import FASTEST, Store
-from quadspike.written import duration, millijoule
+from quadspike.written import counted, duration, millijoule, with_spread
 
 HEADINGS = (
     "recipe",
@@ -129,11 +128,11 @@ def _accuracy(runs: Sequence[RunRecord]) -> str:
     last = [run.summary["accuracy"] for run in runs]
     best = fmean(100 * run.summary["best_test_accuracy"] for run in runs)
     seeds = len({run.recipe.seed for run in runs})
-    counted = f"{seeds} seed{'s' * (seeds > 1)}"
+    which = counted(seeds, "seed")
     if seeds < len(runs):
-        counted = f"{len(runs)} runs of {counted}"
+        which = f"{len(runs)} runs of {which}"
     held = "" if runs[0].recipe.validation else "*"
-    return f"**{mean_percent(last)}** ({best:.2f}{held}), {counted}"
+    return f"**{mean_percent(last)}** ({best:.2f}{held}), {which}"
 
 
 def _paper(run: RunRecord) -> list[str]:
@@ -151,7 +150,7 @@ def _paper(run: RunRecord) -> list[str]:
         if figure and time and spent and same:
             like = paper_figure(recipe) and run.first_weights is None
             left, right = ("", "") if like else ("(", ")")
-            printed = percent(*figure), time, millijoule(spent)
+            printed = with_spread(*figure), time, millijoule(spent)
             return [f"{left}{text}{right}" for text in printed]
     return ["-"] * 3
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quadspike.training.constants import PREFIX
+from quadspike.written import plain
 
 _HEADINGS = {"timesteps": "T", "train_timesteps": "T in training"}
 _SPEAK_FOR_THEMSELVES = ("neuron", "loss", "device")
@@ -40,11 +41,9 @@ def shown(field: str, value: Any) -> str:
     """
     if value is None:
         return _NONES.get(field, "own")
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if field in ("neuron", "loss") and len(value) <= 4:
         return str(value).upper()
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return plain(value)
 
 
 def phrase(field: str, value: Any) -> str:

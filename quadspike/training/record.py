@@ -22,6 +22,7 @@ from quadspike.data.geometry import Geometry
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.folder import FORMAT
+from quadspike.written import counted
 
 
 def environment(device: torch.device, workers: int) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def device_name(device: torch.device) -> str:
     """A GPU by its name, a CPU with its threads."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"CPU, {torch.get_num_threads()} thread{'s' * (torch.get_num_threads() > 1)}"
+    return f"CPU, {counted(torch.get_num_threads(), 'thread')}"
 
 
 def code_version() -> tuple[str | None, bool | None]:
