@@ -1,4 +1,4 @@
-"""Numbers as people write them."""
+"""Numbers as people write them, with spaces that do not break; `searchable` for a terminal."""
 
 from __future__ import annotations
 
@@ -50,17 +50,27 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600}\u00a0h {whole % 3600 // 60:02d}\u00a0min"
 
 
-def millijoule(energy: float) -> str:
-    """Three digits; microjoule below a hundredth.
+def millijoule(energy: float, digits: int = 3) -> str:
+    """So many digits, in the unit that suits.
 
-    >>> millijoule(0.0123).split()
-    ['0.0123', 'mJ']
+    >>> [searchable(millijoule(energy)) for energy in (0.0123, 0.0003212, 4e-6)]
+    ['0.0123 mJ', '0.321 µJ', '4.00 nJ']
     """
     if not math.isfinite(energy):
         return NOTHING
-    if energy and abs(energy) < 1e-2:
-        return f"{significant(1e3 * energy)}\u00a0µJ"
-    return f"{significant(energy)}\u00a0mJ"
+    unit, many = energy_unit(energy)
+    return f"{significant(many * energy, digits)}\u00a0{unit}"
+
+
+def energy_unit(energy: float) -> tuple[str, float]:
+    """The largest unit of which it is a hundredth or more, and how many make a millijoule.
+
+    >>> energy_unit(0.0123), energy_unit(0.0003212)
+    (('mJ', 1.0), ('µJ', 1000.0))
+    """
+    if not energy or abs(energy) >= 1e-2:
+        return "mJ", 1.0
+    return ("µJ", 1e3) if abs(energy) >= 1e-5 else ("nJ", 1e6)
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -75,6 +85,15 @@ def significant(value: float, digits: int = 3) -> str:
         return f"{value:.{digits - 1}e}"
     before = math.floor(math.log10(abs(value))) + 1 if value else 1
     return f"{value:,.{max(0, digits - before)}f}"
+
+
+def searchable(text: str) -> str:
+    """With spaces that a search in a log finds.
+
+    >>> searchable(duration(133))
+    '2 min 13 s'
+    """
+    return text.replace("\u00a0", " ")
 
 
 def plain(value: object) -> str:

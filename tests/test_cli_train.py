@@ -11,6 +11,7 @@ from rich.console import Console
 
 from quadspike.cli.display import Display
 from quadspike.training import Recipe, train
+from quadspike.written import millijoule, searchable
 from tests.conftest import run_cli
 
 QUICK = ("train", "digits-mlp", "--epochs", "2", "--batch-size", "256", "--device", "cpu")
@@ -35,6 +36,8 @@ def test_every_field_can_be_overridden(tmp_path: Path, capsys: pytest.CaptureFix
     assert "epoch 2/2" in shown
     assert "held out" in shown
     assert "test accuracy" in shown
+    spent = json.loads((out / "record.json").read_text())["summary"]["energy_mj"]
+    assert f"one inference costs {searchable(millijoule(spent))} (" in shown
     assert str(out) in shown
 
 
@@ -138,6 +141,8 @@ def test_an_interrupted_quickstart_ends_and_goes_on(
     shown = capsys.readouterr().out
     assert "lif-seed0: test accuracy" in shown
     assert "±" not in shown
+    record = json.loads((tmp_path / "q" / "lif-seed0" / "record.json").read_text())
+    assert searchable(millijoule(record["summary"]["energy_mj"])) in shown
 
 
 def test_a_run_stopped_in_its_first_epoch_can_be_reported(tmp_path: Path) -> None:

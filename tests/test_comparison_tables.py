@@ -93,12 +93,12 @@ def test_markdown(small):
         "## cifar10-resnet19: resnet19 on cifar10, T = 2, 400 epochs and 2 seeds a method"
     )
     assert lines[2:7] == [
-        "| method | accuracy, % | ms a step | GiB | firing rate | energy, µJ | parameters | spikes "
+        "| method | accuracy, % | ms a step | GiB | firing rate | energy, mJ | parameters | spikes "
         "| the paper, % | like for like |",
         "| --- |" + " ---: |" * 9,
-        "| QIF | 96.50 ± 0.14 | 10.0 | 1.70 | 0.200 | 600.0 | 1,234 | binary "
+        "| QIF | 96.50 ± 0.14 | 10.0 | 1.70 | 0.200 | 0.6000 | 1,234 | binary "
         "| 96.44 ± 0.07 (CIFAR-10, T = 2) | yes (a) |",
-        "| Ternary spike | 95.00, 1 of 2 seeds (b) | 9.5 | 2.00 | 0.200 | 600.0 (c, d) | 1,234 "
+        "| Ternary spike | 95.00, 1 of 2 seeds (b) | 9.5 | 2.00 | 0.200 | 0.6000 (c, d) | 1,234 "
         "| -1, 0, 1 | 95.80 (CIFAR-10, T = 2) | partly (e) |",
         "| QIF, learned (ours) | failed (f) | - | - | - | - | - | binary | - | - |",
     ]
@@ -115,8 +115,8 @@ def test_one_seed_and_no_gpu_are_said():
     text = markdown(grid(found))
     assert "One seed a method" in text
     assert "GiB" not in text
-    assert "| energy, nJ |" in text
-    assert "| 537.0 |" in text
+    assert "| energy, µJ |" in text
+    assert "| 0.5370 |" in text
 
 
 def test_a_flag_of_every_row_is_said_once(small):
@@ -134,7 +134,7 @@ def test_latex(small):
     )
     assert r"\begin{tabular}{lrrrrrrrrr}" in lines
     row = (
-        r"QIF & 96.50 $\pm$ 0.14 & 10.0 & 1.70 & 0.200 & 600.0 & 1,234 & binary & "
+        r"QIF & 96.50 $\pm$ 0.14 & 10.0 & 1.70 & 0.200 & 0.6000 & 1,234 & binary & "
         r"96.44 $\pm$ 0.07 (CIFAR-10, T = 2) & yes (a) \\"
     )
     assert row in lines
@@ -218,6 +218,6 @@ def test_nothing_to_show_is_an_empty_picture():
 def test_a_point_lies_at_its_energy_and_accuracy_in_the_unit_named():
     found = made(create_recipe("digits-cnn"), [outcome("tet", accuracy=0.9, energy_mj=0.0003)])
     ax = accuracy_against_energy(found).axes[0]
-    assert ax.get_xlabel() == "energy of one inference, nJ"
+    assert ax.get_xlabel() == "energy of one inference, µJ"
     (drawn,) = (line for line in ax.lines if line.get_label() == "loss")
-    assert (drawn.get_xdata()[0], drawn.get_ydata()[0]) == pytest.approx((300.0, 90.0))
+    assert (drawn.get_xdata()[0], drawn.get_ydata()[0]) == pytest.approx((0.3, 90.0))

@@ -25,7 +25,16 @@ def duration(seconds: float) -> str:
     >>> duration(7.31), duration(132.8), duration(7400)
     ('7.3 s', '2 min 13 s', '2 h 03 min')
     """
-    return written.duration(seconds).replace("\u00a0", " ")
+    return written.searchable(written.duration(seconds))
+
+
+def millijoule(energy: float) -> str:
+    """Energy for people, the same way.
+
+    >>> millijoule(0.0003212)
+    '0.321 µJ'
+    """
+    return written.searchable(written.millijoule(energy))
 
 
 def _epochs(count: int) -> str:
@@ -145,8 +154,8 @@ class Display(Observer):
         if "energy_mj" in summary:
             self._say(
                 f"neurons fire in {summary['firing_rate']:.1%} of steps; one inference costs "
-                f"{summary['energy_mj']:.4g} mJ (the same network with ReLU: "
-                f"{summary['energy_ann_mj']:.4g} mJ)"
+                f"{millijoule(summary['energy_mj'])} (the same network with ReLU: "
+                f"{millijoule(summary['energy_ann_mj'])})"
             )
         self._say(
             f"weights, metrics and the record are in {folder}; look at them with: "

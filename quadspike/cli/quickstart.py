@@ -30,7 +30,7 @@ def quickstart(
         seeds: Runs of each neuron.
         epochs: Epochs of each run; the recipe's own otherwise.
     """
-    from quadspike.cli.display import Display, duration
+    from quadspike.cli.display import Display, duration, millijoule
     from quadspike.errors import check_count
     from quadspike.recipes import create_recipe
     from quadspike.records.cells import mean_percent
@@ -66,8 +66,8 @@ def quickstart(
             neuron.upper(),
             f"{mean_percent([run.summary['test_accuracy'] for run in runs])} %",
             f"{fmean(run.summary['firing_rate'] for run in runs):.3f}",
-            f"{1e6 * fmean(run.summary['energy_mj'] for run in runs):.0f} nJ",
-            f"{fmean(run.summary['seconds'] for run in runs):.0f} s",
+            millijoule(fmean(run.summary["energy_mj"] for run in runs)),
+            duration(fmean(run.summary["seconds"] for run in runs)),
         )
     page = write_report(
         [run.folder for runs in results.values() for run in runs[:1]], folder / "report.html"

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from quadspike.analysis.energy.report import FLAGS
 from quadspike.comparison.rows import Comparison, Row
 from quadspike.methods import DATASETS
-from quadspike.written import counted, with_spread
+from quadspike.written import counted, energy_unit, significant, with_spread
 
 NONE = "-"
-_UNITS = {"mJ": 1.0, "µJ": 1e3, "nJ": 1e6}
 
 
 @dataclass
@@ -49,17 +48,15 @@ def letter(index: int) -> str:
     return (letter(before - 1) if before else "") + chr(ord("a") + last)
 
 
-def energy_unit(comparison: Comparison) -> tuple[str, float]:
-    """The largest unit in which the largest energy is at least 1, and how many make a mJ."""
-    largest = max((row.energy_mj or 0.0 for row in comparison.rows), default=0.0)
-    fitting = [(unit, many) for unit, many in _UNITS.items() if largest * many >= 1]
-    return fitting[0] if fitting else ("nJ", _UNITS["nJ"])
+def common_unit(comparison: Comparison) -> tuple[str, float]:
+    """The unit of the largest energy, and how many make a millijoule."""
+    return energy_unit(max((row.energy_mj or 0.0 for row in comparison.rows), default=0.0))
 
 
 def grid(comparison: Comparison) -> Grid:
     """Everything a table shows, whatever it is written in."""
     notes = Notes()
-    unit, many = energy_unit(comparison)
+    unit, many = common_unit(comparison)
     billed = [row.energy_flags for row in comparison.rows if row.energy_mj is not None]
     common = frozenset.intersection(*billed) if billed else frozenset()
     with_memory = any(row.memory_gib is not None for row in comparison.rows)
@@ -79,7 +76,7 @@ def grid(comparison: Comparison) -> Grid:
     for row in comparison.rows:
         flags = [FLAGS[flag] for flag in sorted(row.energy_flags - common)]
         own = [row.method.energy_note] if row.method.energy_note else []
-        energy = None if row.energy_mj is None else many * row.energy_mj
+        energy = NONE if row.energy_mj is None else significant(many * row.energy_mj, 4)
         rows.append(
             (
                 row.method.name,
@@ -87,7 +84,7 @@ def grid(comparison: Comparison) -> Grid:
                 _number(row.step_ms, ".1f"),
                 *[_number(row.memory_gib, ".2f")] * with_memory,
                 _number(row.firing_rate, ".3f"),
-                _marked(_number(energy, "#.4g"), [*own, *flags], notes),
+                _marked(energy, [*own, *flags], notes),
                 _number(row.parameters, ",.0f"),
                 row.method.spikes,
                 *_paper(row, notes),

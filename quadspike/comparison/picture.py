@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
 from quadspike.analysis.figures.style import BLUE, GREEN, GREY, INK, RED, new_figure, styled
-from quadspike.comparison.grid import energy_unit
+from quadspike.comparison.grid import common_unit
 from quadspike.comparison.labels import Point, place_labels
 from quadspike.comparison.rows import Comparison
 
@@ -28,7 +28,7 @@ def accuracy_against_energy(comparison: Comparison) -> Figure:
     figure = new_figure(height=4.4)
     FigureCanvasAgg(figure)
     ax = figure.subplots()
-    unit, many = energy_unit(comparison)
+    unit, many = common_unit(comparison)
     ax.set_xlabel(f"energy of one inference, {unit}")
     ax.set_ylabel("test accuracy, %")
     points = [

@@ -12,6 +12,7 @@ from rich.text import Text
 from quadspike.analysis.energy.beside import BesidePaper
 from quadspike.analysis.energy.paper import Cell, PaperRow, Quantity, compare_with_paper
 from quadspike.analysis.energy.report import FLAGS, EnergyReport, EnergyRow, Totals
+from quadspike.written import millijoule, searchable
 
 PJ_PER_UJ = 1e6
 _MARKS = {"real": "r", "once": "1", "integer": "n", "graded": "g"}
@@ -239,7 +240,7 @@ def _uj(pj: float) -> str:
 
 
 def _mj(mj: float) -> str:
-    return f"{mj:#.4g} mJ"
+    return searchable(millijoule(mj, 4))
 
 
 def _overhead(totals: Totals) -> str:
