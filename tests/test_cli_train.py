@@ -117,14 +117,18 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
     assert "\x1b[" in shown
 
 
-def test_names_with_brackets_are_shown_as_they_are(
+def test_names_with_brackets_and_colons_are_shown_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "a[/b]"
-    assert run_cli(*QUICK, "--name", "my[x]", "--out", str(out)) == 0
+    out = tmp_path / "a[/b]:100:seed"
+    assert run_cli(*QUICK, "--name", "my[x]:100:", "--dry-run") == 0
+    assert "my[x]:100:" in capsys.readouterr().out
+    assert run_cli(*QUICK, "--name", "my[x]:100:", "--out", str(out)) == 0
     shown = capsys.readouterr().out
-    assert "my[x]" in shown
+    assert "my[x]:100:" in shown
     assert f"quadspike report {out}" in shown
+    assert run_cli("evaluate", str(out)) == 0
+    assert str(out) in capsys.readouterr().out
 
 
 def test_an_interrupted_quickstart_ends_and_goes_on(

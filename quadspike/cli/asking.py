@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_origin
 
 import tyro
-from rich.console import Console
 from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
@@ -107,10 +106,8 @@ def _numbers_by_name(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] |
 
 
 def _explain(command: str, usage: str) -> None:
-    Console().print(
+    print(
         f"{usage}\n\nquadspike {command} RECIPE --help lists every field with the recipe's value. "
-        "The recipes:\n",
-        highlight=False,
-        markup=False,
+        "The recipes:\n"
     )
     recipes()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -18,6 +17,7 @@ from rich.progress import (
     Progress as Bar,
 )
 
+from quadspike.cli.console import make_console
 from quadspike.data.progress import Progress
 
 
@@ -28,6 +28,6 @@ def progress_bar(title: str, of_bytes: bool = False) -> Iterator[Progress]:
     if of_bytes:
         amount = (DownloadColumn(), TransferSpeedColumn())
     columns = (BarColumn(), *amount, TimeRemainingColumn())
-    with Bar("{task.description}", *columns, console=Console(stderr=True)) as bar:
+    with Bar("{task.description}", *columns, console=make_console(stderr=True)) as bar:
         task = bar.add_task(title, visible=False)  # until there is anything to tell
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

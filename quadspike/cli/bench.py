@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from tyro.conf import Positional, arg
+
+from quadspike.cli.console import make_console
 
 
 def bench(
@@ -55,7 +56,7 @@ def bench(
         sys.stdout.flush()
 
     measure(Job(chosen, place, only, smoke), what, record, tell)
-    wide = Console(width=max(Console().width, 120))
+    wide = make_console(width=max(make_console().width, 120))
     summary = summary_table(record.comparable, chosen.recipe)
     if summary.rows:
         wide.print(summary)

@@ -22,9 +22,9 @@ class Board(Watcher):
     def __init__(self, console: Console) -> None:
         self.console = console
         self.progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
-            TextColumn("{task.fields[text]}"),
+            TextColumn("{task.fields[text]}", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,
@@ -91,4 +91,4 @@ class Board(Watcher):
         self.progress.stop()
 
     def _say(self, text: str) -> None:
-        self.progress.console.print(text, highlight=False, soft_wrap=True)
+        self.progress.console.print(text, soft_wrap=True)

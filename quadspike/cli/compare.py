@@ -6,11 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
 from rich.table import Table
 from tyro.conf import Positional, arg
 
+from quadspike.cli.console import make_console
+
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from quadspike.comparison.grid import Grid
     from quadspike.training import Recipe
 
@@ -63,7 +66,7 @@ def compare(
     from quadspike.errors import check_count
     from quadspike.recipes import create_recipe
 
-    console = Console()
+    console = make_console()
     if list_:
         console.print(_list())
         return
@@ -90,15 +93,10 @@ def compare(
         )
     finally:
         board.close()
-    console.print()
+    print()
     _show(console, grid(found))
     files = "table.md, table.csv, table.tex, accuracy_energy.png and comparison.json"
-    console.print(
-        f"\n{files} are in {folder}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    print(f"\n{files} are in {folder}")
     if code := found.exit_code or int(any(row.failures for row in found.rows)):
         raise SystemExit(code)
 
@@ -122,10 +120,10 @@ def _show(console: Console, shown: Grid) -> None:
         table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for row in shown.rows:
         table.add_row(*row)
-    wide = console if console.is_terminal else Console(width=max(console.width, 160))
+    wide = console if console.is_terminal else make_console(width=max(console.width, 160))
     wide.print(table, markup=False)
     for remark in (*shown.remarks, *(f"({mark}) {text}" for mark, text in shown.notes)):
-        wide.print(remark, highlight=False, markup=False, soft_wrap=True)
+        print(remark)
 
 
 def _dry_run(console: Console, common: Recipe, methods: list[str], seeds: int, device: str) -> None:

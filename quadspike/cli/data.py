@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from tyro.conf import Positional, arg
+
+from quadspike.cli.console import make_console
 
 MOST = 40
 Root = Annotated[Path | None, arg(metavar="FOLDER")]
@@ -26,11 +27,10 @@ def list_(data: Root = None) -> None:
     table = Table("data set", "what it is", "what to put there", box=None, header_style="bold")
     for name, entry in CATALOG.items():
         table.add_row(name, entry.what, entry.place or "nothing")
-    console = Console()
-    console.print(table)
+    make_console().print(table)
     changes = "--data FOLDER or QUADSPIKE_DATA changes it"
-    console.print(f"\nData root: {data_root(data)} ({changes})", markup=False, soft_wrap=True)
-    console.print("`quadspike data verify` says what is there and whole.")
+    print(f"\nData root: {data_root(data)} ({changes})")
+    print("`quadspike data verify` says what is there and whole.")
 
 
 def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
@@ -48,18 +48,16 @@ def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
 
     for name in names:
         check_name("data set", name, catalog.CATALOG)
-    console = Console()
     table = Table("data set", "whole", "found", box=None, header_style="bold")
     results = []
     for name in names or catalog.CATALOG:
         with progress_bar(name) as progress:
             results.append(catalog.verify(name, data, progress))
         table.add_row(name, "yes" if results[-1].whole else "no", escape(results[-1].found))
-    console.print(table)
+    make_console().print(table)
     for result in results:
         if result.problem:
-            problem = f"\n{result.name}: {result.problem}"
-            console.print(problem, soft_wrap=True, highlight=False, markup=False)
+            print(f"\n{result.name}: {result.problem}")
     if any(not result.whole and (names or result.found != "nothing") for result in results):
         raise SystemExit(1)
 
@@ -152,4 +150,4 @@ def simulate(
         record(images, out, seed=seed, per_class=per_class, batch=batch, progress=progress)
     some = sorted(out.glob("*/*.aedat"))[:: max(1, per_class // 10)]
     simulated = [read_aedat(path) for path in some]
-    Console().print(recordings_table(simulated, recordings))
+    make_console().print(recordings_table(simulated, recordings))

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from quadspike import written
+from quadspike.cli.console import make_console
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
 from quadspike.training.observer import Beginning, Moment, Observer
@@ -47,7 +48,7 @@ class Display(Observer):
     def __init__(
         self, console: Console | None = None, brief: bool = False, again: str = "--resume"
     ) -> None:
-        self.console, self.brief, self.again = console or Console(), brief, again
+        self.console, self.brief, self.again = console or make_console(), brief, again
         self.progress: Progress | None = None
         self.epochs, self.per_epoch, self.shown = 0, 0, time.monotonic()
 
@@ -88,9 +89,9 @@ class Display(Observer):
         """The line that is redrawn, where one can be."""
         if self.console.is_terminal:
             self.progress = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=None),
-                TextColumn("{task.fields[text]}"),
+                TextColumn("{task.fields[text]}", markup=False),
                 console=self.console,
                 transient=True,
             )
@@ -170,6 +171,4 @@ class Display(Observer):
 
     def _say(self, text: str) -> None:
         self.shown = time.monotonic()
-        (self.progress.console if self.progress else self.console).print(
-            text, highlight=False, soft_wrap=True
-        )
+        self.console.print(text, soft_wrap=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from tyro.conf import Positional, arg
+
+from quadspike.cli.console import make_console
 
 
 def energy(
@@ -73,7 +74,7 @@ def energy(
     from quadspike.models import list_models
     from quadspike.records.energy import run_energy
 
-    console = Console()
+    console = make_console()
     if paper:
         if json is not None:
             raise QuadspikeError("--json is for a network's numbers; leave --paper out, or --json")
@@ -103,9 +104,9 @@ def energy(
         )
     else:
         heading, report = EnergyRequest(*named, costs, stem_every_step).answer()
-    console.print(heading, highlight=False, markup=False, soft_wrap=True)
-    console.print("", report_table(report), highlight=False)
+    print(heading)
+    console.print("", report_table(report))
     if beside is not None:
-        console.print("", beside_table(beside), highlight=False)
+        console.print("", beside_table(beside))
     if json is not None:
         write_report(json, report, {"heading": heading, **about}, beside)

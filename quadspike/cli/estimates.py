@@ -42,9 +42,7 @@ def show_estimates(console: Console, kind: str, rows: Iterable[Row], place: torc
             f"{found.memory_gib:.2f} GiB",
         )
     console.print(table)
-    console.print(
+    print(
         f"\nabout {duration(total)} of steps in all on {device_name(place)}, timed on random "
-        "samples; evaluation comes on top",
-        highlight=False,
-        soft_wrap=True,
+        "samples; evaluation comes on top"
     )

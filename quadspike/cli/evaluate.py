@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from tyro.conf import Positional, arg
 
 
@@ -42,10 +41,7 @@ def evaluate(
         timesteps=timesteps,
     )
     recorded = "" if found.recorded is None else f" (the run noted {found.recorded:.2%})"
-    Console().print(
+    print(
         f"test accuracy {found.fresh.accuracy:.2%}{recorded}, loss {found.fresh.loss:.4f}, "
-        f"{found.fresh.count:,} samples, {found.weights}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
+        f"{found.fresh.count:,} samples, {found.weights}"
     )

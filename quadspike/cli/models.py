@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
+
+from quadspike.cli.console import make_console
 
 
 def models() -> None:
@@ -13,4 +14,4 @@ def models() -> None:
     table = Table("model", "what it is", box=None, header_style="bold")
     for name, summary in describe_models().items():
         table.add_row(name, summary)
-    Console().print(table)
+    make_console().print(table)

@@ -8,10 +8,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated
 
-from rich.console import Console
 from rich.table import Table
 from tyro.conf import arg
 
+from quadspike.cli.console import make_console
 from quadspike.written import counted
 
 
@@ -37,7 +37,7 @@ def quickstart(
     from quadspike.report import write_report
     from quadspike.training import Result, train
 
-    console = Console()
+    console = make_console()
     started = time.monotonic()
     folder = out or Path("runs") / time.strftime("quickstart-%Y%m%d-%H%M%S")
     again = f"quadspike quickstart --out {shlex.quote(str(folder))} --seeds {seeds}"
@@ -72,13 +72,8 @@ def quickstart(
     page = write_report(
         [run.folder for runs in results.values() for run in runs[:1]], folder / "report.html"
     )
-    console.print()
+    print()
     console.print(table)
     took = duration(time.monotonic() - started)
     each = f"{counted(seeds, 'seed')} each"
-    console.print(
-        f"\n{each}, last epoch, {took} in all. Open the report in a browser: {page}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
+    print(f"\n{each}, last epoch, {took} in all. Open the report in a browser: {page}")

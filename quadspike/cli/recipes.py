@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
+from quadspike.cli.console import make_console
 from quadspike.written import with_spread
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def recipes() -> None:
         recipe = entry.make()
         steps = str(recipe.timesteps)
         table.add_row(name, entry.summary, str(recipe.epochs), steps, _figures(entry))
-    Console().print(table)
+    make_console().print(table)
 
 
 def _figures(entry: Entry) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
 from tyro.conf import Positional, arg
 
 from quadspike.written import counted
@@ -122,17 +122,13 @@ def verify(records: Folder = ROOT) -> None:
     from quadspike.records import Store
     from quadspike.records import verify as check
 
-    console, count, failed = Console(), 0, 0
+    count, failed = 0, 0
     for verdict in check(Store(records)):
         count += 1
         failed += bool(verdict.problem)
         said = f"FAILS: {verdict.problem}" if verdict.problem else f"holds: {verdict.line}"
-        console.print(
-            f"{verdict.kind}/{verdict.name} {said}", highlight=False, markup=False, soft_wrap=True
-        )
-    console.print(
-        f"{count} records, {failed} of them fail" if count else f"no records in {records}"
-    )
+        print(f"{verdict.kind}/{verdict.name} {said}")
+    print(f"{count} records, {failed} of them fail" if count else f"no records in {records}")
     if failed:
         raise SystemExit(1)
 
@@ -177,7 +173,7 @@ def table(
         print(make(store, group), end="")
     if group == FASTEST:
         for line in not_listed(store):
-            Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
+            print(line, file=sys.stderr)
     for page in write:
         print(f"{page}: {'made anew' if fill_page(page, store) else 'up to date'}")
 
@@ -278,10 +274,7 @@ def evaluate(
     new = ", kept in evaluation.json"
     before = new if found.kept is None else f" (the score kept is {found.kept:.2%})"
     merged = f", folded {found.folded.accuracy:.2%}" if found.folded else ""
-    Console().print(
+    print(
         f"test accuracy {found.fresh.accuracy:.2%}{before}{merged}, loss {found.fresh.loss:.4f}, "
-        f"{found.fresh.count:,} samples, {folder}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
+        f"{found.fresh.count:,} samples, {folder}"
     )

@@ -12,6 +12,7 @@ from tyro.conf import UseAppendAction, arg
 
 from quadspike.cli.asking import Asked, ask
 from quadspike.cli.board import Board
+from quadspike.cli.console import make_console
 from quadspike.cli.estimates import show_estimates
 from quadspike.errors import check_count
 from quadspike.sweeps import SweepFolder, plan, settings
@@ -82,7 +83,7 @@ def sweep(arguments: list[str]) -> None:
     asked = ask("sweep", arguments, USUAL, USAGE, does)
     if asked is None:
         return
-    options, console = asked.options, Console()
+    options, console = asked.options, make_console()
     over: dict[str, list[Any]] = {}
     for text in (text for group in options.over for text in group):
         field, values = parse_values(text)
@@ -111,7 +112,7 @@ def sweep(arguments: list[str]) -> None:
     said = f"everything is in {out}"
     if found.exit_code == OUT_OF_TIME:
         said = f"stopped because {describe(found.exit_code)}: the same command goes on; {said}"
-    console.print(said, highlight=False, markup=False, soft_wrap=True)
+    print(said)
     if found.exit_code:
         raise SystemExit(found.exit_code)
 
@@ -135,4 +136,4 @@ def _dry_run(
     ]
     show_estimates(console, "setting", rows, place)
     if left.total() < len(jobs):
-        console.print(f"{len(jobs) - left.total()} of {len(jobs)} runs have come to their end")
+        print(f"{len(jobs) - left.total()} of {len(jobs)} runs have come to their end")

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from rich.table import Table
 from tyro.conf import arg
 
 from quadspike.cli.asking import ask
+from quadspike.cli.console import make_console
 from quadspike.cli.display import Display, duration
 from quadspike.training.constants import apart
 from quadspike.training.distributed import asked_workers, choose_device, would_restart
@@ -88,10 +88,9 @@ def _dry_run(recipe: Recipe, device: str) -> None:
     table = Table("field", "value", box=None, header_style="bold")
     for field, value in apart(recipe.as_dict()).items():
         table.add_row(field, str(value))
-    Console().print(
-        table,
+    make_console().print(table, markup=False)
+    print(
         f"\n{plan.parameters:,} parameters; {plan.steps:,} steps, {plan.steps_per_epoch:,} an "
         f"epoch\nabout {duration(plan.seconds)} of steps on {device_name(place)} (timed on "
-        f"random samples) and {plan.memory_gib:.2f} GiB of memory",
-        highlight=False,
+        f"random samples) and {plan.memory_gib:.2f} GiB of memory"
     )
