@@ -96,6 +96,15 @@ def searchable(text: str) -> str:
     return text.replace("\u00a0", " ")
 
 
+def capitals(name: str) -> str:
+    """A name with its abbreviations, words of four letters at most, in capitals.
+
+    >>> capitals("im-lif"), capitals("qif-learned"), capitals("ternary"), capitals("ce")
+    ('IM-LIF', 'QIF-learned', 'ternary', 'CE')
+    """
+    return "-".join(word.upper() if len(word) <= 4 else word for word in name.split("-"))
+
+
 def plain(value: object) -> str:
     """A setting as a table shows it.
 

@@ -20,6 +20,7 @@ from quadspike.neurons import NEURONS, create_neuron, voltage_statistics
 from quadspike.recipes import create_recipe, paper_figure
 from quadspike.records.command import train_command
 from quadspike.records.series import against, curves
+from quadspike.records.words import shown
 from quadspike.sweeps import SweepFolder
 from quadspike.training.network import make_network
 from quadspike.training.queue import check_folders
@@ -161,6 +162,12 @@ def test_the_paper_s_figure_is_not_that_of_another_neuron():
     assert paper_figure(create_recipe("cifar10-resnet19"))
     assert paper_figure(recipe) is None
     assert recipe.neuron_words() == "QIF (a=0.3)"
+
+
+@pytest.mark.parametrize("neuron", NEURONS)
+def test_a_neuron_has_one_name_alone_and_in_a_table(neuron):
+    recipe = create_recipe("digits-mlp", neuron=neuron)
+    assert recipe.neuron_words() == shown("neuron", neuron)
 
 
 def test_the_command_of_a_run_is_read_back_as_its_recipe():

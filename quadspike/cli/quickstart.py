@@ -12,7 +12,7 @@ from rich.table import Table
 from tyro.conf import arg
 
 from quadspike.cli.console import make_console
-from quadspike.written import counted
+from quadspike.written import capitals, counted
 
 
 def quickstart(
@@ -63,7 +63,7 @@ def quickstart(
         table.add_column(title, justify="left" if title == "neuron" else "right")
     for neuron, runs in results.items():
         table.add_row(
-            neuron.upper(),
+            capitals(neuron),
             f"{mean_percent([run.summary['test_accuracy'] for run in runs])} %",
             f"{fmean(run.summary['firing_rate'] for run in runs):.3f}",
             millijoule(fmean(run.summary["energy_mj"] for run in runs)),

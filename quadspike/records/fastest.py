@@ -13,7 +13,7 @@ from quadspike.records.groups import by_setting, distinct, read_runs
 from quadspike.records.naming import recipe_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import Store
-from quadspike.written import duration
+from quadspike.written import capitals, duration
 
 TARGET = 0.96
 """Of the test images, classified by the folded network; the mean of all seeds on record."""
@@ -92,7 +92,7 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
         mean_percent([*map(_folded, runs)]),
         seeds_of(runs),
         recipe_name(recipe),
-        f"{recipe.neuron_words()}, {recipe.loss.upper()}",
+        f"{recipe.neuron_words()}, {capitals(recipe.loss)}",
         str(recipe.epochs),
         runs[0].summary["device"],
         ", ".join(run.name for run in runs),

@@ -19,7 +19,7 @@ from quadspike.records.groups import read_group, read_groups, read_runs, setting
 from quadspike.records.naming import run_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import FASTEST, Store
-from quadspike.written import counted, duration, millijoule, with_spread
+from quadspike.written import capitals, counted, duration, millijoule, with_spread
 
 HEADINGS = (
     "recipe",
@@ -113,7 +113,7 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
     seconds = duration(fmean(run.summary["seconds"] for run in runs))
     return [
         run_name(runs[0]),
-        f"{recipe.neuron_words()}, {recipe.loss.upper()}",
+        f"{recipe.neuron_words()}, {capitals(recipe.loss)}",
         f"{recipe.model}, {recipe.dataset}",
         str(recipe.timesteps),
         str(recipe.epochs),

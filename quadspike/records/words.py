@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quadspike.training.constants import PREFIX
-from quadspike.written import plain
+from quadspike.written import capitals, plain
 
 _HEADINGS = {"timesteps": "T", "train_timesteps": "T in training"}
 _SPEAK_FOR_THEMSELVES = ("neuron", "loss", "device")
@@ -37,12 +37,12 @@ def shown(field: str, value: Any) -> str:
     >>> shown("eta", None), shown("clip", None), shown("detach_reset", True), shown("lr", 0.1)
     ('own', 'none', 'yes', '0.1')
     >>> shown("neuron", "lif"), shown("neuron", "im-lif")
-    ('LIF', 'im-lif')
+    ('LIF', 'IM-LIF')
     """
     if value is None:
         return _NONES.get(field, "own")
-    if field in ("neuron", "loss") and len(value) <= 4:
-        return str(value).upper()
+    if field in ("neuron", "loss"):
+        return capitals(value)
     return plain(value)
 
 

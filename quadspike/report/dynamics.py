@@ -19,7 +19,7 @@ from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons import LIF, QIF, create_neuron
 from quadspike.report.labels import Shown, figure
 from quadspike.report.markup import Html, join, tag
-from quadspike.written import plain
+from quadspike.written import capitals, plain
 
 Plate = tuple[str, str, Callable[[], Figure]]
 """A title, what to see, and how it is drawn."""
@@ -36,7 +36,7 @@ def neurons(runs: Sequence[Shown]) -> Html | None:
     for i, (text, those) in enumerate(owners.items()):
         config = json.loads(text)
         whose = f" (of {', '.join(shown.label for shown in those)})" if len(runs) > 1 else ""
-        name = str(config.get("name", "neuron")).upper()
+        name = capitals(str(config.get("name", "neuron")))
         parts += [tag("h3", f"{name}{whose}"), tag("p", _parameters(config), class_="soft")]
         try:
             plates = _figures(config, f"neuron{i}-")

@@ -30,6 +30,7 @@ from quadspike.training.field_values import (
 from quadspike.training.manner import Manner
 from quadspike.training.neuron_fields import check_constants, check_window_fields
 from quadspike.training.schedule_fields import check_schedule_fields
+from quadspike.written import capitals
 
 _drafting = ContextVar("drafting", default=False)
 
@@ -262,7 +263,7 @@ class Recipe:
         'QIF (u_th=0.6)'
         """
         constants = f" ({self.neuron_constants})" * bool(self.neuron_constants)
-        return self.neuron.upper() + constants
+        return capitals(self.neuron) + constants
 
     def neuron_config(self) -> dict[str, Any]:
         """The neuron with its surrogate, as `create_neuron` takes it."""
