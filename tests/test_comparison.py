@@ -118,7 +118,7 @@ def test_a_stopped_comparison_goes_on_to_the_same_weights(tmp_path, monkeypatch)
     monkeypatch.undo()
     assert stopped.exit_code == 143
     assert stopped.outcomes == ()
-    assert "STBP-tdBN | -" in (tmp_path / "c" / "table.md").read_text()
+    assert "STBP-tdBN | —" in (tmp_path / "c" / "table.md").read_text()
     watcher = Count()
     again = compare(long, ["stbp-tdbn", "tet"], out=tmp_path / "c", device="cpu", watcher=watcher)
     assert again.exit_code == 0

@@ -100,7 +100,7 @@ def test_markdown(small):
         "| 96.44 ± 0.07 (CIFAR-10, T = 2) | yes (a) |",
         "| Ternary spike | 95.00, 1 of 2 seeds (b) | 9.5 | 2.00 | 0.200 | 0.6000 (c, d) | 1,234 "
         "| -1, 0, 1 | 95.80 (CIFAR-10, T = 2) | partly (e) |",
-        "| QIF, learned (ours) | failed (f) | - | - | - | - | - | binary | - | - |",
+        "| QIF, learned (ours) | failed (f) | — | — | — | — | — | binary | — | — |",
     ]
     notes = [line for line in lines if line.startswith("- (")]
     assert notes[1] == "- (b) lost | 5 % of_it"

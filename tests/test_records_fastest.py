@@ -91,7 +91,7 @@ def test_a_run_counts_once_by_whatever_names_and_a_seed_by_its_runs(tmp_path):
     assert (row[1], row[2], row[-1]) == ("96.10", "1", "run")
     enter(store, "again", 0.963)
     (row,) = listed(store)["fire-then-sum"]
-    assert (row[1], row[2]) == ("96.20 ± 0.14", "1, 2 runs")
+    assert (row[1], row[2]) == ("96.20 ± 0.14", "2 runs of 1")
 
 
 def test_who_is_not_listed_is_told_why(tmp_path, capsys):

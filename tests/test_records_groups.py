@@ -110,7 +110,7 @@ def test_a_name_and_how_often_it_is_judged_are_no_setting_and_a_repeated_seed_no
     headings, row = rows(table(store, "study"))
     assert headings[0] == "held-out, %"
     assert row[0] == "92.00 ± 1.41"  # alone, so nothing to choose
-    assert row[-1] == "1, 2 runs"
+    assert row[-1] == "2 runs of 1"
 
 
 def test_a_run_in_two_groups_is_read_once(store):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from quadspike.markdown import markdown_table
+from quadspike.written import NOTHING
+
 Found = dict[str, Any]
 """One network's layers and blocks, with a label and what was looked at."""
 
@@ -65,25 +68,16 @@ def _block_row(block: Found, last: Found) -> list[str]:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned, so that a terminal shows it as well."""
-    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        first = cells[0].ljust(widths[0])
-        rest = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
-        return f"| {' | '.join([first, *rest])} |"
-
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    return "\n".join(map(line, (headings, rule, *rows)))
+    return markdown_table(headings, "l" + "r" * (len(headings) - 1), rows, padded=True)
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return NOTHING if value is None else f"{value:.3f}"
 
 
 def _size(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2e}"
+    return NOTHING if value is None else f"{value:.2e}"
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+    return NOTHING if value is None else f"{value:.3g}"

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from quadspike.analysis.energy.report import FLAGS
 from quadspike.comparison.rows import Comparison, Row
 from quadspike.methods import DATASETS
-from quadspike.written import counted, energy_unit, significant, with_spread
-
-NONE = "-"
+from quadspike.written import NOTHING, counted, energy_unit, significant, with_spread
 
 
 @dataclass
@@ -76,7 +74,7 @@ def grid(comparison: Comparison) -> Grid:
     for row in comparison.rows:
         flags = [FLAGS[flag] for flag in sorted(row.energy_flags - common)]
         own = [row.method.energy_note] if row.method.energy_note else []
-        energy = NONE if row.energy_mj is None else significant(many * row.energy_mj, 4)
+        energy = NOTHING if row.energy_mj is None else significant(many * row.energy_mj, 4)
         rows.append(
             (
                 row.method.name,
@@ -98,7 +96,7 @@ def grid(comparison: Comparison) -> Grid:
 
 def _accuracy(row: Row, comparison: Comparison, notes: Notes) -> str:
     if row.accuracy is None:
-        return notes.mark("failed", *row.failures) if row.failures else NONE
+        return notes.mark("failed", *row.failures) if row.failures else NOTHING
     text = with_spread(row.accuracy, row.spread)
     if row.runs < comparison.seeds:
         text = f"{text}, {row.runs} of {comparison.seeds} seeds"
@@ -107,7 +105,7 @@ def _accuracy(row: Row, comparison: Comparison, notes: Notes) -> str:
 
 def _paper(row: Row, notes: Notes) -> tuple[str, str]:
     if row.cell is None:
-        return NONE, NONE
+        return NOTHING, NOTHING
     figure = row.cell.figure
     printed = with_spread(figure.accuracy, figure.spread)
     return (
@@ -117,11 +115,11 @@ def _paper(row: Row, notes: Notes) -> tuple[str, str]:
 
 
 def _marked(text: str, remarks: list[str], notes: Notes) -> str:
-    return text if text == NONE else notes.mark(text, *remarks)
+    return text if text == NOTHING else notes.mark(text, *remarks)
 
 
 def _number(value: float | None, spec: str) -> str:
-    return NONE if value is None else f"{value:{spec}}"
+    return NOTHING if value is None else f"{value:{spec}}"
 
 
 def _title(comparison: Comparison) -> str:

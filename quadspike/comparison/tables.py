@@ -7,6 +7,7 @@ import io
 
 from quadspike.comparison.grid import Grid
 from quadspike.comparison.rows import Comparison, Row
+from quadspike.markdown import markdown_table
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -22,6 +23,7 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    "—": "---",
     "±": r"$\pm$",
     "µ": r"$\mu$",
 }
@@ -29,16 +31,10 @@ _LATEX = {
 
 def markdown(grid: Grid) -> str:
     """A heading, the table, its notes."""
-    align = ["---", *["---:"] * (len(grid.headings) - 1)]
-    lines = [grid.headings, align, *grid.rows]
-    table = "\n".join(f"| {' | '.join(map(_in_cell, line))} |" for line in lines)
+    table = markdown_table(grid.headings, "l" + "r" * (len(grid.headings) - 1), grid.rows)
     notes = "\n".join(f"- ({mark}) {text}" for mark, text in grid.notes)
     parts = [f"## {grid.title}", table, *grid.remarks, *[notes] * bool(notes)]
     return "\n\n".join(parts) + "\n"
-
-
-def _in_cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def latex(grid: Grid) -> str:

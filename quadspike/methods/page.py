@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quadspike.markdown import markdown_table
 from quadspike.methods import DATASETS, METHODS, Figure, Method
 from quadspike.written import with_spread
 
@@ -30,8 +31,7 @@ _OPENING = (
 
 def methods_page() -> str:
     """Markdown: an overview, then a section a method."""
-    overview = "\n".join(_overview(METHODS.values()))
-    parts = (*_OPENING, overview, *map(_section, METHODS.values()))
+    parts = (*_OPENING, _overview(METHODS.values()), *map(_section, METHODS.values()))
     return "\n\n".join(parts) + "\n"
 
 
@@ -48,11 +48,9 @@ def flags(method: Method) -> str:
     return " ".join([f"--neuron {method.neuron}", *parts, *detached])
 
 
-def _overview(methods: Iterable[Method]) -> list[str]:
-    rows = [
-        f"| [`{m.key}`](#{m.key}) | {m.name} | {m.kind} | {m.line} | {_cite(m)} |" for m in methods
-    ]
-    return ["| name | method | changes | in short | source |", "|---|---|---|---|---|", *rows]
+def _overview(methods: Iterable[Method]) -> str:
+    rows = ((f"[`{m.key}`](#{m.key})", m.name, m.kind, m.line, _cite(m)) for m in methods)
+    return markdown_table(("name", "method", "changes", "in short", "source"), "lllll", rows)
 
 
 def _cite(method: Method) -> str:
@@ -82,10 +80,14 @@ def _section(method: Method) -> str:
 
 def _figures(figures: Iterable[Figure]) -> list[str]:
     rows = [
-        f"| {DATASETS[f.dataset]} | {f.network} | {f.timesteps} | "
-        f"{with_spread(f.accuracy, f.spread)} | {f.unlike} |"
+        (
+            DATASETS[f.dataset],
+            f.network,
+            str(f.timesteps),
+            with_spread(f.accuracy, f.spread),
+            f.unlike,
+        )
         for f in figures
     ]
-    if not rows:
-        return []
-    return ["", "| data | network | T | printed | but |", "|---|---|---|---|---|", *rows]
+    headings = ("data", "network", "T", "printed", "but")
+    return ["", markdown_table(headings, "lllll", rows)] if rows else []

@@ -1,26 +1,25 @@
-"""Cells of tables, and tables of them."""
+"""Cells of tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from quadspike.records.runs import RunRecord
-from quadspike.written import with_spread
+from quadspike.written import counted, with_spread
 
 
-def seeds_of(runs: Sequence[RunRecord]) -> str:
-    """How many seeds runs of one setting have, and how many runs if that is not the same."""
+def seeds_of(runs: Sequence[RunRecord], what: str = "") -> str:
+    """How many seeds runs of one setting have, and how many runs if that is not the same.
+
+    `what` calls them so; without it a heading does.
+    """
     seeds = len({run.recipe.seed for run in runs})
-    return str(seeds) if seeds == len(runs) else f"{seeds}, {len(runs)} runs"
+    said = counted(seeds, what) if what else str(seeds)
+    return said if seeds == len(runs) else f"{len(runs)} runs of {said}"
 
 
 def mean_percent(shares: Sequence[float]) -> str:
     """Of accuracies, with the sample standard deviation where there are several."""
     percents = [100 * share for share in shares]
     return with_spread(fmean(percents), stdev(percents) if len(percents) > 1 else None)
-
-
-def markdown(headings: Sequence[str], align: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
-    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, align, *rows))

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from quadspike.records.cells import markdown, mean_percent, seeds_of
+from quadspike.markdown import markdown_table
+from quadspike.records.cells import mean_percent, seeds_of
 from quadspike.records.groups import by_setting, distinct, read_runs
 from quadspike.records.naming import recipe_name
 from quadspike.records.runs import RunRecord
@@ -25,7 +26,7 @@ LISTS = {
 }
 """By the residual of the network."""
 _HEADINGS = ("time", "folded, %", "seeds", "recipe", "neuron, loss", "epochs", "GPU", "record")
-_ALIGN = ("---:", "---:", "---:", "---", "---", "---:", "---", "---")
+_ALIGN = "rrrllrll"
 
 
 def fastest_table(records: Sequence[RunRecord]) -> str:
@@ -35,7 +36,7 @@ def fastest_table(records: Sequence[RunRecord]) -> str:
     parts = []
     for residual, words in LISTS.items():
         rows = [_row(runs) for runs in entries if runs[0].recipe.residual == residual]
-        parts += [words, markdown(_HEADINGS, _ALIGN, rows) if rows else "None on record yet."]
+        parts += [words, markdown_table(_HEADINGS, _ALIGN, rows) if rows else "None on record yet."]
     return "\n\n".join(parts) + "\n"
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Any
 
-from quadspike.records.cells import markdown, mean_percent, seeds_of
+from quadspike.markdown import markdown_table
+from quadspike.records.cells import mean_percent, seeds_of
 from quadspike.records.command import changes, packaged
 from quadspike.records.groups import by_setting, differing, setting, value
 from quadspike.records.runs import RunRecord
@@ -30,9 +31,9 @@ def group_table(records: Sequence[RunRecord]) -> str:
         "seeds",
     ]
     best = max(map(_held_out, rows)) if len(rows) > 1 else math.inf
-    table = markdown(
+    table = markdown_table(
         [*map(heading, fields), *outcomes],
-        ["---"] * len(fields) + ["---:"] * len(outcomes),
+        "l" * len(fields) + "r" * len(outcomes),
         ([*_fields(runs[0], fields), *_outcomes(runs, held, best)] for runs in rows),
     )
     return "\n\n".join([_shared(records, fields), table, _remark(held)]) + "\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +10,16 @@ from statistics import fmean
 from quadspike.analysis.energy.paper import paper_table
 from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
+from quadspike.markdown import markdown_table
 from quadspike.recipes import RECIPES, paper_figure
-from quadspike.records.cells import markdown, mean_percent
+from quadspike.records.cells import mean_percent, seeds_of
 from quadspike.records.fastest import fastest_table
 from quadspike.records.group_table import group_table
-from quadspike.records.groups import read_group, read_groups, read_runs, setting
+from quadspike.records.groups import by_setting, distinct, read_group, read_groups, read_runs
 from quadspike.records.naming import run_name
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import FASTEST, Store
-from quadspike.written import capitals, counted, duration, millijoule, with_spread
+from quadspike.written import NOTHING, capitals, duration, millijoule, with_spread
 
 HEADINGS = (
     "recipe",
@@ -57,14 +57,11 @@ def table(store: Store, group: str = "") -> str:
         return fastest_table(read_runs(store, bool))
     if group:
         return group_table(read_groups(store, [group]))
-    records = read_group(store, "")
+    records = distinct(read_group(store, ""))
     if not records:
         return NONE_YET + "\n"
-    rows: dict[str, list[RunRecord]] = {}
-    for record in records:
-        rows.setdefault(_same(record), []).append(record)
-    align = ["---"] * 3 + ["---:"] * 8
-    shown = markdown(HEADINGS, align, map(_row, sorted(rows.values(), key=_order)))
+    rows = map(_row, sorted(by_setting(records), key=_order))
+    shown = markdown_table(HEADINGS, "lll" + "r" * 8, rows)
     return "\n\n".join([shown, *_remarks(records)]) + "\n"
 
 
@@ -99,14 +96,6 @@ def _order(runs: Sequence[RunRecord]) -> tuple[str, str, int, float]:
     return recipe.dataset, recipe.model, recipe.timesteps, -accuracy
 
 
-def _same(record: RunRecord) -> str:
-    """Equal for runs that trained alike but for their seed; a default changed since is a
-    difference.
-    """
-    alike = [run_name(record), setting(record), record.content["neuron"]]
-    return json.dumps(alike, sort_keys=True)
-
-
 def _row(runs: Sequence[RunRecord]) -> list[str]:
     recipe = runs[0].recipe
     energies = [r.summary["energy_mj"] for r in runs if r.summary.get("energy_mj") is not None]
@@ -119,7 +108,7 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
         str(recipe.epochs),
         _accuracy(runs),
         f"{seconds}, {runs[0].summary['device']}",
-        millijoule(fmean(energies)) if energies else "-",
+        millijoule(fmean(energies)) if energies else NOTHING,
         *_paper(runs[0]),
     ]
 
@@ -127,12 +116,8 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
 def _accuracy(runs: Sequence[RunRecord]) -> str:
     last = [run.summary["accuracy"] for run in runs]
     best = fmean(100 * run.summary["best_test_accuracy"] for run in runs)
-    seeds = len({run.recipe.seed for run in runs})
-    which = counted(seeds, "seed")
-    if seeds < len(runs):
-        which = f"{len(runs)} runs of {which}"
     held = "" if runs[0].recipe.validation else "*"
-    return f"**{mean_percent(last)}** ({best:.2f}{held}), {which}"
+    return f"**{mean_percent(last)}** ({best:.2f}{held}), {seeds_of(runs, 'seed')}"
 
 
 def _paper(run: RunRecord) -> list[str]:
@@ -152,7 +137,7 @@ def _paper(run: RunRecord) -> list[str]:
             left, right = ("", "") if like else ("(", ")")
             printed = with_spread(*figure), time, millijoule(spent)
             return [f"{left}{text}{right}" for text in printed]
-    return ["-"] * 3
+    return [NOTHING] * 3
 
 
 def _remarks(records: Sequence[RunRecord]) -> list[str]:
