@@ -18,7 +18,6 @@ from quadspike.randomness import Key
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, choose_device
-from quadspike.training.field_values import OWN
 from quadspike.training.fields import parse_fields
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, make_network, to_device
@@ -51,7 +50,8 @@ class Subject:
             return cls(str(given), create_recipe(name, **parse_fields(changes)))
         if Path(given).is_dir():
             folder = RunFolder(Path(given))
-            return cls(folder.path.name or str(given), folder.read_recipe(), folder)
+            instead = "look at it from Python, with quadspike.analysis.gradients.examine"
+            return cls(folder.path.name or str(given), folder.read_packaged(instead), folder)
         raise QuadspikeError(
             f"{str(given)!r} is neither a run's folder nor a recipe; the recipes: "
             f"{', '.join(RECIPES)}, each also with other fields, as digits-cnn:window=mean"
@@ -59,11 +59,6 @@ class Subject:
 
     def network(self, weights: Weights, data: TrainingData) -> Network:
         """With the weights asked for."""
-        if self.recipe.model == OWN:
-            raise QuadspikeError(
-                f"{self.label} is a run of your own network; look at it from Python, with "
-                "quadspike.analysis.gradients.examine"
-            )
         if weights == "initial":
             model = make_network(self.recipe, data.geometry)
             first = self.folder.first_weights(None, resume=True) if self.folder else None
@@ -76,13 +71,7 @@ class Subject:
                 f"{self.label} is a recipe, whose only weights are the initial ones, got "
                 f"weights={weights!r}; give the folder of a run"
             )
-        path = self.folder.weights(weights)
-        if not path.exists():
-            raise QuadspikeError(
-                f"{self.folder.path} has no {path.name} yet: the run was not ended; finish it with "
-                "--resume, or use the initial weights"
-            )
-        return load_model(path)
+        return load_model(self.folder.ended_weights(weights, ", or use the initial weights"))
 
 
 def examine_layers(

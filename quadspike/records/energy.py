@@ -9,12 +9,11 @@ from typing import Any
 from quadspike.analysis.energy import EnergyCosts, EnergyReport, energy
 from quadspike.analysis.energy.beside import BesidePaper
 from quadspike.analysis.energy.report import COSTS_45NM
-from quadspike.errors import QuadspikeError, check_count
+from quadspike.errors import check_count
 from quadspike.models import Network, load_model
 from quadspike.records.weights import INDEX, load_export, read_index
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, choose_device
-from quadspike.training.field_values import OWN
 from quadspike.training.folder import RunFolder, sha256
 from quadspike.training.judge import LOOKED_AT
 from quadspike.training.network import to_device
@@ -89,15 +88,8 @@ def _trained(folder: Path) -> tuple[Recipe, Network, str]:
         index = read_index(folder)
         return Recipe.from_dict(index["recipe"]), load_export(folder), index["sha256"]
     run = RunFolder(folder)
-    recipe, weights = run.read_recipe(), run.weights("last")
-    if recipe.model == OWN:
-        raise QuadspikeError(
-            f"{folder} holds a run of your own network; measure it from Python, with "
-            "quadspike.analysis.energy.energy(model, ..., inputs=...)"
-        )
-    if not weights.exists():
-        raise QuadspikeError(
-            f"{folder} has no {weights.name}: finish the run with --resume; of a record, give the "
-            "folder that `quadspike records export` wrote"
-        )
+    recipe = run.read_packaged(
+        "measure it from Python, with quadspike.analysis.energy.energy(model, ..., inputs=...)"
+    )
+    weights = run.ended_weights(instead=", or the one that `quadspike records export` wrote")
     return recipe, load_model(weights), sha256(weights)

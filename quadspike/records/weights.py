@@ -43,11 +43,8 @@ def export(run: Path, out: Path, shard_mib: float = 15.0) -> dict[str, Any]:
     if not shard_mib > 0:
         raise QuadspikeError(f"shard_mib must be more than 0, got {shard_mib:g}")
     folder = RunFolder(run)
-    recipe, weights = folder.read_recipe(), folder.weights("last")
-    if not weights.exists():
-        raise QuadspikeError(
-            f"{run} has no {weights.name}: the run was not ended; finish it with --resume"
-        )
+    recipe = folder.read_packaged("keep its last.safetensors as it is")
+    weights = folder.ended_weights()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise QuadspikeError(f"{out} is not an empty folder; choose another --out")
     model = load_model(weights)

@@ -15,7 +15,6 @@ from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from quadspike.training.datasets import choose_data
 from quadspike.training.distributed import Workers, choose_device
-from quadspike.training.field_values import OWN
 from quadspike.training.folder import RunFolder
 from quadspike.training.network import load_weights, read_tensors, to_device
 from quadspike.training.recipe import Recipe
@@ -50,14 +49,9 @@ def evaluate(
     """
     check_name("weights", weights, ("last", "best"))
     folder = RunFolder(Path(run))
-    recipe = folder.read_recipe()
-    path = folder.weights(weights)
-    if not path.exists():
-        raise QuadspikeError(
-            f"{folder.path} has no {path.name} yet: the run was not ended; finish it with --resume"
-        )
-    if model is None and recipe.model == OWN:
-        raise QuadspikeError(f"{folder.path} holds a run of your own network; give it as model=")
+    own = model is not None
+    recipe = folder.read_recipe() if own else folder.read_packaged("give it as model=")
+    path = folder.ended_weights(weights)
     place = choose_device(device, Workers())
     asked = {} if timesteps is None else {"timesteps": check_count("timesteps", timesteps)}
     if asked and model is not None:

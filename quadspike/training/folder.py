@@ -14,6 +14,7 @@ from typing import Any
 
 from quadspike.atomic import lock, write_text
 from quadspike.errors import QuadspikeError, QuadspikeWarning, WriteError
+from quadspike.training.field_values import OWN
 from quadspike.training.recipe import Recipe
 
 FORMAT = 1
@@ -46,6 +47,16 @@ class RunFolder:
     def weights(self, which: str) -> Path:
         """The file of the `last` or the `best` weights."""
         return self.path / f"{which}.safetensors"
+
+    def ended_weights(self, which: str = "last", instead: str = "") -> Path:
+        """The same file, refused where it is not there; `instead` ends the sentence."""
+        path = self.weights(which)
+        if path.exists():
+            return path
+        why = " yet: the run was not ended; finish it with --resume"
+        if self.record.exists():
+            why = ": the run has ended, without its weights here; give the folder it trained in"
+        raise QuadspikeError(f"{self.path} has no {path.name}{why}{instead}")
 
     @property
     def begun(self) -> bool:
@@ -87,6 +98,13 @@ class RunFolder:
     def read_recipe(self) -> Recipe:
         """The recipe the run was started with."""
         return self._read_start()[0]
+
+    def read_packaged(self, instead: str) -> Recipe:
+        """The recipe, if its network can be made from it; `instead` says what else to do."""
+        recipe = self.read_recipe()
+        if recipe.model == OWN:
+            raise QuadspikeError(f"{self.path} holds a run of your own network; {instead}")
+        return recipe
 
     def first_weights(self, given: str | Path | None, resume: bool) -> Path | None:
         """The file the run's weights came from at its start, also where a resume leaves it out."""

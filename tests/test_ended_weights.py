@@ -1,0 +1,40 @@
+"""Whoever needs a run's weights refuses a folder without them alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quadspike import QuadspikeError
+from quadspike.examine import examine_layers
+from quadspike.records import export
+from quadspike.records.energy import run_energy
+from quadspike.training import evaluate
+
+READERS = {
+    "evaluate": evaluate,
+    "layers": examine_layers,
+    "energy": run_energy,
+    "export": lambda run: export(run, run.parent / "exported"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_folder_without_weights(run: Path, reader: str) -> None:
+    (run / "last.safetensors").unlink()
+    with pytest.raises(QuadspikeError, match=r"no last\.safetensors: the run has ended"):
+        READERS[reader](run)
+    (run / "record.json").unlink()
+    with pytest.raises(QuadspikeError, match=r"no last\.safetensors yet.* finish it with --resume"):
+        READERS[reader](run)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_network_of_ones_own(run: Path, reader: str) -> None:
+    content = json.loads((run / "recipe.json").read_text())
+    content["recipe"]["model"] = "own"
+    (run / "recipe.json").write_text(json.dumps(content))
+    with pytest.raises(QuadspikeError, match=r"holds a run of your own network; \w+"):
+        READERS[reader](run)
