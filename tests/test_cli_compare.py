@@ -69,6 +69,21 @@ def test_a_dry_run_estimates_and_leaves_nothing(tmp_path, monkeypatch, capsys):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_dry_run_counts_what_is_left(tmp_path, capsys):
+    common = ("--epochs", "1", "--out", str(tmp_path / "c"), "--device", "cpu", "--methods")
+    assert run_cli("compare", "digits-mlp", *common, "tet") == 0
+    capsys.readouterr()
+    assert run_cli("compare", "digits-mlp", *common, "tet", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert "about 0.0 s of steps" in shown
+    assert "1 of 1 runs have come to their end" in shown
+    assert run_cli("compare", "digits-mlp", *common, "tet", "qif", "--seeds", "2", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    left = {name: runs for name, runs, *_ in map(str.split, shown.splitlines()[1:3])}
+    assert left == {"qif": "2", "tet": "1"}
+    assert "1 of 4 runs have come to their end" in shown
+
+
 def test_help_teaches(capsys):
     assert run_cli("compare", "--help") == 0
     shown = capsys.readouterr().out

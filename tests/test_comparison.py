@@ -139,7 +139,7 @@ def test_a_failure_is_noted_and_the_rest_go_on(tmp_path, monkeypatch, error):
 
     monkeypatch.setattr(queue, "train", train)
     found = compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
-    assert found.exit_code == 0
+    assert found.exit_code == 1
     failed, good = found.rows
     assert failed.accuracy is None
     assert ("finite" in failed.failures[0]) or ("KeyError: 'bug'" in failed.failures[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from quadspike.comparison.grid import Grid
+    from quadspike.methods import Method
     from quadspike.training import Recipe
 
 
@@ -74,12 +75,12 @@ def compare(
     common = create_recipe(recipe, **{k: v for k, v in asked.items() if v is not None})
     chosen = choose_methods(methods)
     check_count("seeds", seeds)
+    folder = out or Path("runs") / f"compare-{recipe}"
     if dry_run:
-        _dry_run(console, common, [method.key for method in chosen], seeds, device)
+        _dry_run(common, chosen, seeds, folder, device)
         return
     from quadspike.cli.board import Board
 
-    folder = out or Path("runs") / f"compare-{recipe}"
     board = Board(console)
     try:
         found = run(
@@ -95,10 +96,10 @@ def compare(
         board.close()
     print()
     _show(console, grid(found))
-    files = "table.md, table.csv, table.tex, accuracy_energy.png and comparison.json"
-    print(f"\n{files} are in {folder}")
-    if code := found.exit_code or int(any(row.failures for row in found.rows)):
-        raise SystemExit(code)
+    tables = "table.md, table.csv, table.tex"
+    print(f"\n{tables}, accuracy_energy.png, its .svg and comparison.json are in {folder}")
+    if found.exit_code:
+        raise SystemExit(found.exit_code)
 
 
 def _list() -> Table:
@@ -126,13 +127,12 @@ def _show(console: Console, shown: Grid) -> None:
         print(remark)
 
 
-def _dry_run(console: Console, common: Recipe, methods: list[str], seeds: int, device: str) -> None:
+def _dry_run(common: Recipe, methods: Iterable[Method], seeds: int, out: Path, device: str) -> None:
     from quadspike.cli.estimates import show_estimates
-    from quadspike.comparison import choose_methods
-    from quadspike.training.distributed import Workers, choose_device
+    from quadspike.comparison.jobs import ComparisonFolder, plan
+    from quadspike.training.queue import only_place
 
-    rows = [
-        (method.key, seeds, partial(method.applied_to, common))
-        for method in choose_methods(methods)
-    ]
-    show_estimates(console, "method", rows, choose_device(device, Workers()))
+    ComparisonFolder(out).check(common, resume=True)
+    place = only_place("comparison", device)
+    jobs = plan(common, methods, seeds, out)
+    show_estimates("method", [(job.method.key, job) for job in jobs], place)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
 from tyro.conf import UseAppendAction, arg
 
 from quadspike.cli.asking import Asked, ask
@@ -83,7 +81,7 @@ def sweep(arguments: list[str]) -> None:
     asked = ask("sweep", arguments, USUAL, USAGE, does)
     if asked is None:
         return
-    options, console = asked.options, make_console()
+    options = asked.options
     over: dict[str, list[Any]] = {}
     for text in (text for group in options.over for text in group):
         field, values = parse_values(text)
@@ -91,9 +89,9 @@ def sweep(arguments: list[str]) -> None:
     also = [parse_fields(text) for group in options.also for text in group]
     out = options.out or Path("runs") / f"sweep-{asked.name}"
     if asked.dry_run:
-        _dry_run(console, asked, over, also, out)
+        _dry_run(asked, over, also, out)
         return
-    board = Board(console)
+    board = Board(make_console())
     try:
         found = run(
             asked.recipe,
@@ -118,22 +116,10 @@ def sweep(arguments: list[str]) -> None:
 
 
 def _dry_run(
-    console: Console,
-    asked: Asked[Options],
-    over: dict[str, list[Any]],
-    also: list[dict[str, Any]],
-    out: Path,
+    asked: Asked[Options], over: dict[str, list[Any]], also: list[dict[str, Any]], out: Path
 ) -> None:
     chosen, folder = settings(asked.recipe, over, also), SweepFolder(out)
     folder.check(asked.recipe, resume=True)
     place = only_place("sweep", asked.options.device)
     jobs = plan(chosen, check_count("seeds", asked.options.seeds), folder)
-    left = Counter(job.setting.name for job in jobs if job.outcome() is None)
-    rows = [
-        (setting.name, left[setting.name], lambda recipe=setting.recipe: recipe)
-        for setting in chosen
-        if left[setting.name]
-    ]
-    show_estimates(console, "setting", rows, place)
-    if left.total() < len(jobs):
-        print(f"{len(jobs) - left.total()} of {len(jobs)} runs have come to their end")
+    show_estimates("setting", [(job.setting.name, job) for job in jobs], place)

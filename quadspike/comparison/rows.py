@@ -48,7 +48,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All rows, with what they have in common."""
+    """All rows, with what they have in common; the exit code is 1 if a run failed."""
 
     recipe: Recipe
     seeds: int

@@ -57,4 +57,4 @@ def sweep(
         folder.extend(job.title for job in jobs)
         ended, code = run_all(jobs, place, data_root, watcher or Watcher(), stop_after)
         table = write_files(folder)
-    return Sweep(tuple(ended), table, code or int(any(end.failure for end in ended)))
+    return Sweep(tuple(ended), table, code)

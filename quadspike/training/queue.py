@@ -104,7 +104,7 @@ def run_all(
     watcher: Watcher,
     stop_after: float | None = None,
 ) -> tuple[list[E], int]:
-    """The outcomes so far, and the exit code of what stopped it before its end, if anything did.
+    """The outcomes so far, and the exit code: of what stopped it, else 1 if a run has failed.
 
     What has come to an end is not run again, what was interrupted is resumed. `stop_after` so
     many minutes it saves and ends, as it does on a signal.
@@ -126,7 +126,7 @@ def run_all(
             outcome = found
         outcomes.append(outcome)
         watcher.done(outcome)
-    return outcomes, 0
+    return outcomes, int(any(outcome.failure for outcome in outcomes))
 
 
 def _run(
