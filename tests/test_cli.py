@@ -58,7 +58,7 @@ def test_brackets_in_a_path_are_shown_as_they_are(capsys, saved):
     weights = saved[2].rename(folder / "model.safetensors")
     assert run_cli("energy", "--weights", str(weights)) == 0
     assert "mine [old]/model" in capsys.readouterr().out
-    assert run_cli("data", "list", "--data", str(folder)) == 0
+    assert run_cli("data", "list", "--data-root", str(folder)) == 0
     assert "mine [old]" in capsys.readouterr().out
     assert run_cli("data", "verify", "cifar10", "--data", str(folder)) == 1
     assert "mine [old]" in capsys.readouterr().out
@@ -127,6 +127,19 @@ def test_figures_of_other_parameters(capsys, tmp_path):
     assert code == 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["recurrence.png"]
     assert "recurrence.png" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train digits-mlp", "sweep digits-mlp", "compare", "evaluate", "layers", "energy",
+        "data list", "data verify", "data show", "data download", "data simulate",
+        "records evaluate",
+    ],
+)  # fmt: skip
+def test_the_folder_of_data_has_the_same_names_everywhere(command, capsys):
+    assert run_cli(*command.split(), "--help") == 0
+    assert "--data-root FOLDER, --data FOLDER" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

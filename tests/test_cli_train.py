@@ -86,6 +86,7 @@ def test_the_recipes_are_listed_and_explained(capsys: pytest.CaptureFixture[str]
         ((*QUICK, "--batch-size", "5000"), "larger than the"),
         (("train", "digits-mlp", "--device", "cuda:63"), "no device 'cuda:63'"),
         (("train", "cifar10-resnet19", "--data-root", "/nowhere"), "/nowhere"),
+        (("train", "cifar10-resnet19", "--data", "/nowhere"), "/nowhere"),
         (("evaluate", "/nowhere"), "no run"),
         ((*QUICK, "--checkpoint-minutes", "nan"), "checkpoint_minutes must be at least 0"),
         (("train", "digits-mlp", "--device", "meta"), "cpu or cuda"),

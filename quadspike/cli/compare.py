@@ -10,6 +10,7 @@ from rich.table import Table
 from tyro.conf import Positional, arg
 
 from quadspike.cli.console import make_console
+from quadspike.cli.options import DataRoot
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,7 @@ def compare(
     seeds: int = 1,
     out: Annotated[Path | None, arg(metavar="PATH")] = None,
     device: str = "auto",
-    data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+    data_root: DataRoot = None,
     list_: Annotated[bool, arg(name="list")] = False,
     dry_run: bool = False,
 ) -> None:
@@ -57,7 +58,6 @@ def compare(
         seeds: Runs of each method, each with another seed.
         out: Where everything goes; runs/compare-RECIPE otherwise.
         device: auto, cpu, cuda or cuda:N.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
         list_: Name every method with one line, and do nothing.
         dry_run: Say what it would take, and train nothing.
     """

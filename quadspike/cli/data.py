@@ -1,4 +1,4 @@
-"""`quadspike data list | verify | show | simulate`."""
+"""`quadspike data list | verify | show | download | simulate`."""
 
 from __future__ import annotations
 
@@ -10,37 +10,32 @@ from rich.table import Table
 from tyro.conf import Positional, arg
 
 from quadspike.cli.console import make_console
+from quadspike.cli.options import DataRoot
 
 MOST = 40
-Root = Annotated[Path | None, arg(metavar="FOLDER")]
 
 
-def list_(data: Root = None) -> None:
-    """List the data sets and what to put where.
-
-    Args:
-        data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
-    """
+def list_(data_root: DataRoot = None) -> None:
+    """List the data sets and what to put where."""
     from quadspike.data.catalog import CATALOG
-    from quadspike.data.root import data_root
+    from quadspike.data.root import data_root as find
 
     table = Table("data set", "what it is", "what to put there", box=None, header_style="bold")
     for name, entry in CATALOG.items():
         table.add_row(name, entry.what, entry.place or "nothing")
     make_console().print(table)
-    changes = "--data FOLDER or QUADSPIKE_DATA changes it"
-    print(f"\nData root: {data_root(data)} ({changes})")
+    changes = "--data-root FOLDER or QUADSPIKE_DATA changes it"
+    print(f"\nData root: {find(data_root)} ({changes})")
     print("`quadspike data verify` says what is there and whole.")
 
 
-def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
+def verify(names: Positional[tuple[str, ...]] = (), data_root: DataRoot = None) -> None:
     """Read every file of the named data sets, or of all, and say what is there and whole.
 
     Ends with exit code 1 if one is broken, or a named one is missing.
 
     Args:
         names: Data sets (see `quadspike data list`); all of them without a name.
-        data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
     from quadspike.cli.bar import progress_bar
     from quadspike.data import catalog
@@ -52,7 +47,7 @@ def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
     results = []
     for name in names or catalog.CATALOG:
         with progress_bar(name) as progress:
-            results.append(catalog.verify(name, data, progress))
+            results.append(catalog.verify(name, data_root, progress))
         table.add_row(name, "yes" if results[-1].whole else "no", escape(results[-1].found))
     make_console().print(table)
     for result in results:
@@ -62,12 +57,13 @@ def verify(names: Positional[tuple[str, ...]] = (), data: Root = None) -> None:
         raise SystemExit(1)
 
 
-def download(name: Positional[Annotated[str, arg(metavar="NAME")]], data: Root = None) -> None:
+def download(
+    name: Positional[Annotated[str, arg(metavar="NAME")]], data_root: DataRoot = None
+) -> None:
     """Fetch a data set that may be fetched; resumed where it broke off, and checked.
 
     Args:
         name: cifar10 or cifar100.
-        data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
     from quadspike.cli.bar import progress_bar
     from quadspike.data.cifar import load_cifar10, load_cifar100
@@ -76,7 +72,7 @@ def download(name: Positional[Annotated[str, arg(metavar="NAME")]], data: Root =
     loads = {"cifar10": load_cifar10, "cifar100": load_cifar100}
     load = loads[check_name("data set to download", name, loads)]
     with progress_bar(name, of_bytes=True) as progress:
-        train, test = load(data, download=True, progress=progress)
+        train, test = load(data_root, download=True, progress=progress)
     print(f"{name}: {len(train):,} training and {len(test):,} test images, checked")
 
 
@@ -85,7 +81,7 @@ def show(
     out: Positional[Annotated[Path, arg(metavar="OUT.png")]],
     count: int = 8,
     seed: int = 0,
-    data: Root = None,
+    data_root: DataRoot = None,
 ) -> None:
     """Draw a contact sheet: samples before and after augmentation, events as strips of frames.
 
@@ -94,7 +90,6 @@ def show(
         out: The picture to write: .png, .svg or .pdf.
         count: How many samples.
         seed: Which augmentation, and which samples of a set that is held in memory.
-        data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
     """
     from quadspike.analysis.figures.saving import figure_format, write_figure
     from quadspike.analysis.sheet import contact_sheet
@@ -104,7 +99,7 @@ def show(
     figure_format(out)
     if check_count("count", count) > MOST:
         raise QuadspikeError(f"a contact sheet shows at most {MOST} samples, got {count}")
-    split, augmentation = preview(name, data, count)
+    split, augmentation = preview(name, data_root, count)
     write_figure(contact_sheet(split, augmentation, count, seed=seed), out, dpi=130)
     print(out)
 
@@ -116,7 +111,7 @@ def simulate(
     seed: int = 0,
     batch: Annotated[int | None, arg(metavar="INT")] = None,
     device: str = "cpu",
-    data: Root = None,
+    data_root: DataRoot = None,
     real: tuple[Path, ...] = (),
 ) -> None:
     """Record an image data set by a simulated event camera, in CIFAR10-DVS's protocol and layout.
@@ -131,7 +126,6 @@ def simulate(
         seed: Everything random follows from it.
         batch: Recordings computed at a time; 256, or 16 on a CPU, without it.
         device: Where to compute: cpu, cuda, cuda:1, ...
-        data: The folder of data sets; else QUADSPIKE_DATA, else one in the user's cache.
         real: AEDAT recordings whose statistics are printed beside the simulated ones.
     """
     from quadspike.cli.bar import progress_bar
@@ -144,7 +138,7 @@ def simulate(
     check_name("image data set", dataset, ("cifar10", "cifar100", "digits"))
     where = check_device(device)
     recordings = {path.stem: read_aedat(path) for path in real}
-    split, _ = preview(dataset, data)
+    split, _ = preview(dataset, data_root)
     with progress_bar(f"{dataset} (simulated)") as progress:
         images = split.to(where)
         record(images, out, seed=seed, per_class=per_class, batch=batch, progress=progress)

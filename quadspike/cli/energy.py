@@ -8,6 +8,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from quadspike.cli.console import make_console
+from quadspike.cli.options import DataRoot
 
 
 def energy(
@@ -26,7 +27,7 @@ def energy(
     paper: bool = False,
     json: Annotated[Path | None, arg(metavar="FILE")] = None,
     device: str = "auto",
-    data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+    data_root: DataRoot = None,
 ) -> None:
     """Count operations and energy of a network, layer by layer.
 
@@ -64,8 +65,6 @@ def energy(
         paper: Print the paper's Table 3 beside ours, cell by cell.
         json: Also write all numbers to this file.
         device: Of a run: auto, cpu, cuda or cuda:N.
-        data_root: Of a run: where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data
-            otherwise.
     """
     from quadspike.analysis.energy import EnergyCosts, beside_table, paper_tables, report_table
     from quadspike.analysis.energy.numbers import write_report

@@ -7,6 +7,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from quadspike.cli.options import DataRoot
+
 
 def evaluate(
     run: Positional[Annotated[Path, arg(metavar="RUN")]],
@@ -14,7 +16,7 @@ def evaluate(
     device: str = "auto",
     backend: str = "auto",
     timesteps: Annotated[int | None, arg(metavar="INT")] = None,
-    data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+    data_root: DataRoot = None,
 ) -> None:
     """Repeat a run's evaluation on every test sample, from its saved weights.
 
@@ -28,7 +30,6 @@ def evaluate(
         device: auto, cpu, cuda or cuda:N.
         backend: Who computes the somas: auto, reference, vectorised or triton.
         timesteps: Show static images so many steps instead of the recipe's.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
     """
     from quadspike.training import evaluate as repeat
 

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from quadspike.cli.options import DataRoot
+
 Weights = Literal["initial", "best", "last"]
 Images = Literal["training", "held-out"]
 
@@ -20,7 +22,7 @@ def layers(
     figure: Annotated[Path | None, arg(metavar="PNG")] = None,
     membranes: Annotated[Path | None, arg(metavar="PNG")] = None,
     device: str = "auto",
-    data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+    data_root: DataRoot = None,
 ) -> None:
     """Look at every layer: spikes, membranes, windows, and how the gradient comes down.
 
@@ -48,7 +50,6 @@ def layers(
         membranes: Also draw the membranes of every layer as histograms, with the surrogate's window
             and the threshold; of two networks at most.
         device: auto, cpu, cuda or cuda:N.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
     """
     from functools import partial
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from quadspike.cli.options import DataRoot
 from quadspike.written import counted
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ def evaluate(
     folder: Positional[Annotated[Path, arg(metavar="DIR")]],
     device: str = "auto",
     backend: str = "auto",
-    data_root: Annotated[Path | None, arg(metavar="PATH")] = None,
+    data_root: DataRoot = None,
     folded: bool = False,
 ) -> None:
     """Score exported weights on every test sample; the first score is kept beside them.
@@ -263,7 +264,6 @@ def evaluate(
         folder: What `records export` wrote.
         device: auto, cpu, cuda or cuda:N.
         backend: Who computes the somas: auto, reference, vectorised or triton.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
         folded: Also score the network as it is deployed, normalisations merged into weights.
     """
     from quadspike.records import evaluate_export

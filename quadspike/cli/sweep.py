@@ -12,6 +12,7 @@ from quadspike.cli.asking import Asked, ask
 from quadspike.cli.board import Board
 from quadspike.cli.console import make_console
 from quadspike.cli.estimates import show_estimates
+from quadspike.cli.options import DataRoot
 from quadspike.errors import check_count
 from quadspike.sweeps import SweepFolder, plan, settings
 from quadspike.sweeps import sweep as run
@@ -33,7 +34,6 @@ class Options:
         seeds: Runs of each setting, each with another seed, from --seed on.
         out: Where everything goes; runs/sweep-RECIPE otherwise.
         device: auto, cpu, cuda or cuda:N.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
         stop_after: Save and end after so many minutes in all (exit code 75).
     """
 
@@ -42,7 +42,7 @@ class Options:
     seeds: int = 1
     out: Place = None
     device: str = "auto"
-    data_root: Place = None
+    data_root: DataRoot = None
     stop_after: Annotated[float | None, arg(metavar="MINUTES")] = None
 
 

@@ -12,6 +12,7 @@ from tyro.conf import arg
 from quadspike.cli.asking import ask
 from quadspike.cli.console import make_console
 from quadspike.cli.display import Display, duration
+from quadspike.cli.options import DataRoot
 from quadspike.training.constants import apart
 from quadspike.training.distributed import asked_workers, choose_device, would_restart
 from quadspike.training.plan import estimate
@@ -30,7 +31,6 @@ class Options:
     Args:
         out: The run's folder; runs/... by name, neuron, steps, loss, aid and seed otherwise.
         device: auto, cpu, cuda or cuda:N.
-        data_root: Where the data sets are; $QUADSPIKE_DATA or ~/.cache/quadspike/data otherwise.
         resume: Go on from the folder's last checkpoint, if it has one.
         stop_after: Save and end after so many minutes (exit code 75).
         init_from: Weights to start from: a file, or another run's folder.
@@ -39,7 +39,7 @@ class Options:
 
     out: Place = None
     device: str = "auto"
-    data_root: Place = None
+    data_root: DataRoot = None
     resume: bool = False
     stop_after: Annotated[float | None, arg(metavar="MINUTES")] = None
     init_from: Place = None
