@@ -43,7 +43,7 @@ NAMES = {
     "cifar10": "CIFAR-10",
     "cifar100": "CIFAR-100",
     "imagenet": "ImageNet",
-    "cifar10-dvs": "CIFAR-10 DVS",
+    "cifar10-dvs": "CIFAR10-DVS",
 }
 
 
