@@ -311,6 +311,10 @@ def test_every_part_notes_what_it_was_made_with_when_it_began(tmp_path: Path, mo
     assert record["earlier_environments"] == [{"source": "a"}]
 
 
+def test_whatever_its_name_a_run_lies_among_the_runs() -> None:
+    assert start.default_folder(tiny(name="../../elsewhere")).parent == Path("runs")
+
+
 def test_an_ended_run_without_its_checkpoint_is_left_alone(tmp_path: Path) -> None:
     run(tmp_path / "run", tiny())
     (tmp_path / "run/checkpoint.safetensors").unlink()

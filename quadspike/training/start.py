@@ -125,4 +125,4 @@ def default_folder(recipe: Recipe) -> Path:
     loss = "" if recipe.loss == "ce" else f"-{recipe.loss}"
     aid = "" if recipe.aid is None else f"-{recipe.aid}"
     name = f"{recipe.name}-{recipe.neuron}-t{recipe.timesteps}{loss}{aid}-seed{recipe.seed}"
-    return Path("runs") / name
+    return Path("runs") / name.replace("/", "-")
