@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from quadspike.data.events.camera_noise import apart
+from quadspike.data.events.camera_noise import clear_of
 from quadspike.data.events.camera_path import positions
 from quadspike.data.events.camera_pixels import Pixels, Spikes
 from quadspike.data.events.camera_screen import Scene, luma, show
@@ -121,13 +121,13 @@ def test_noise_keeps_exactly_the_dead_time():
 
     real = spikes((0, 500), (1, 0), (1, 999))
     noise = spikes((0, 400), (0, 401), (0, 600), (0, 599), (0, 500), (1, 100), (2, 500), (2, 599))
-    kept = apart(noise, real, dead=100, duration=999)
+    kept = clear_of(noise, real, dead=100, duration=999)
     assert sorted(zip(kept.pixel.tolist(), kept.t.tolist(), strict=True)) == [
         (0, 400),
         (1, 100),
         (2, 500),
     ]
-    free = apart(noise, real, dead=0, duration=999)
+    free = clear_of(noise, real, dead=0, duration=999)
     assert len(free.t) == 8
 
 

@@ -19,7 +19,7 @@ from quadspike.records import (
     draw,
     read_groups,
 )
-from quadspike.records.picture import apart
+from quadspike.records.picture import spaced
 from tests.conftest import run_cli
 from tests.record_cases import put
 
@@ -146,10 +146,10 @@ def test_a_line_of_few_points_shows_them_all():
 
 def test_labels_keep_apart_and_in_their_order():
     close = [0.9, 0.95, 0.955, 0.96, 0.97]
-    found = apart(close, 0.1)
+    found = spaced(close, 0.1)
     assert all(b - a > 0.1 - 1e-9 for a, b in pairwise(found))
     assert found[-1] <= 1
-    assert apart([0.1, 0.5, 0.8], 0.1) == pytest.approx([0.1, 0.5, 0.8])
+    assert spaced([0.1, 0.5, 0.8], 0.1) == pytest.approx([0.1, 0.5, 0.8])
 
 
 @pytest.mark.parametrize("fields", [1, 6])

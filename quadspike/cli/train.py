@@ -13,7 +13,7 @@ from quadspike.cli.asking import ask
 from quadspike.cli.console import make_console
 from quadspike.cli.display import Display, duration
 from quadspike.cli.options import DataRoot
-from quadspike.training.constants import apart
+from quadspike.training.constants import one_by_one
 from quadspike.training.distributed import asked_workers, choose_device, would_restart
 from quadspike.training.plan import estimate
 from quadspike.training.recipe import Recipe
@@ -86,7 +86,7 @@ def _dry_run(recipe: Recipe, device: str) -> None:
     if not workers.first:
         return
     table = Table("field", "value", box=None, header_style="bold")
-    for field, value in apart(recipe.as_dict()).items():
+    for field, value in one_by_one(recipe.as_dict()).items():
         table.add_row(field, str(value))
     make_console().print(table, markup=False)
     print(

@@ -5,6 +5,7 @@ from quadspike.recipes.cifar import (
     cifar10_resnet19,
     cifar10_resnet19_short,
     cifar10_resnet19_strong,
+    cifar10_speedrun,
     cifar100_resnet19,
     cifar100_resnet19_short,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "cifar10_resnet19",
     "cifar10_resnet19_short",
     "cifar10_resnet19_strong",
+    "cifar10_speedrun",
     "cifar10dvs_resnet19",
     "cifar10dvs_vggsnn",
     "cifar100_resnet19",

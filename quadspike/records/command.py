@@ -9,7 +9,7 @@ from typing import Any
 from quadspike.errors import QuadspikeError
 from quadspike.recipes import RECIPES, create_recipe
 from quadspike.recipes.registry import packaged_as, setting_of
-from quadspike.training.constants import PREFIX, apart
+from quadspike.training.constants import PREFIX, one_by_one
 from quadspike.training.field_values import OWN
 from quadspike.training.recipe import Recipe
 
@@ -31,7 +31,7 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str]
     base = packaged(recipe)
     changed = changes(base, recipe)
     named = {field: value for field, value in recipe.as_dict().items() if field in spelled_out}
-    changed |= {k: v for k, v in apart(named).items() if not isinstance(v, bool)}
+    changed |= {k: v for k, v in one_by_one(named).items() if not isinstance(v, bool)}
     words = [
         "quadspike",
         "train",

@@ -11,7 +11,7 @@ from quadspike.neurons import NEURONS, create_neuron
 from quadspike.records.runs import RunRecord, read_record
 from quadspike.records.store import Store
 from quadspike.records.words import phrase, shown
-from quadspike.training.constants import PREFIX, apart
+from quadspike.training.constants import PREFIX, one_by_one
 from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe
 from quadspike.written import NOTHING
@@ -76,7 +76,7 @@ def setting(record: RunRecord) -> dict[str, Any]:
 
     Constants of the neuron are there one by one, as `neuron.a`, where the recipe has them.
     """
-    recipe = apart(record.recipe.as_dict()).items()
+    recipe = one_by_one(record.recipe.as_dict()).items()
     own = {
         field: value
         for field, value in recipe

@@ -124,7 +124,7 @@ def _name_lines(ax: Axes, ends: Points, labels: Sequence[str], room: float) -> N
     figure.draw_without_rendering()
     height = ax.get_window_extent().height * 72 / figure.dpi
     low, high = ax.get_ylim()
-    levels = apart([(y - low) / (high - low) for _, y in ends], room / height)
+    levels = spaced([(y - low) / (high - low) for _, y in ends], room / height)
     for end, label, level, color in zip(ends, labels, levels, cycle(_COLORS), strict=False):
         ax.annotate(
             label,
@@ -150,10 +150,10 @@ def _name_lines(ax: Axes, ends: Points, labels: Sequence[str], room: float) -> N
     figure.set_layout_engine("none")
 
 
-def apart(wanted: Sequence[float], gap: float) -> list[float]:
+def spaced(wanted: Sequence[float], gap: float) -> list[float]:
     """Ascending places in 0 to 1, as near as can be to those wanted but `gap` from each other.
 
-    >>> [round(place, 2) for place in apart([0.5, 0.5, 0.9], 0.1)]
+    >>> [round(place, 2) for place in spaced([0.5, 0.5, 0.9], 0.1)]
     [0.45, 0.55, 0.9]
     """
     # Less a gap for each before it, places need only not descend: neighbours that would, meet

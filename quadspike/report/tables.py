@@ -11,7 +11,7 @@ from quadspike.report.labels import Shown
 from quadspike.report.looks import colour
 from quadspike.report.markup import Html, tag
 from quadspike.report.runs import Run, Summary
-from quadspike.training.constants import apart
+from quadspike.training.constants import one_by_one
 from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe
 from quadspike.written import (
@@ -136,7 +136,7 @@ def comparison(runs: Sequence[Shown]) -> Html:
 
 def differences(runs: Sequence[Shown]) -> Html:
     """The fields of the recipes that are not the same in all runs."""
-    plans = [apart(shown.run.recipe.as_dict()) for shown in runs]
+    plans = [one_by_one(shown.run.recipe.as_dict()) for shown in runs]
     names = sorted({name for plan in plans for name in plan} - {"name"}, key=field_order)
     rows = [
         [tag("th", tag("code", name), scope="row"), *(tag("td", plain(p.get(name))) for p in plans)]

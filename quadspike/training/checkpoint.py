@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from quadspike.atomic import write_atomic
 from quadspike.errors import QuadspikeError
-from quadspike.training.network import apart
+from quadspike.training.network import unshared
 from quadspike.training.recipe import Recipe
 from quadspike.training.schedule import optimizer_tensors
 from quadspike.training.step import Step
@@ -77,7 +77,7 @@ def save_checkpoint(
 ) -> None:
     """Write all of it, or nothing."""
     header = {"format": FORMAT, "recipe": recipe.as_dict(), "progress": asdict(progress)}
-    plain = apart(tensors)
+    plain = unshared(tensors)
     text = json.dumps(header)
     write_atomic(path, save(plain, {_HEADER: text, _CHECKSUM: _checksum(text, plain)}))
 

@@ -70,10 +70,10 @@ def had_by(neuron: str, constants: Mapping[str, float]) -> dict[str, float]:
     return {name: number for name, number in constants.items() if name in known}
 
 
-def apart(fields: Mapping[str, Any]) -> dict[str, Any]:
+def one_by_one(fields: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe's fields with each constant in place of all.
 
-    >>> apart({"neuron": "qif", "neuron_constants": {"a": 0.3}})
+    >>> one_by_one({"neuron": "qif", "neuron_constants": {"a": 0.3}})
     {'neuron': 'qif', 'neuron.a': 0.3}
     """
     found: dict[str, Any] = {}

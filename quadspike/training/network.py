@@ -151,7 +151,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise QuadspikeError(f"cannot read weights from {path}: {error}") from None
 
 
-def apart(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Copies on the CPU that share no memory, as safetensors wants them."""
     return {n: t.detach().to("cpu", copy=True).contiguous() for n, t in tensors.items()}
 
@@ -166,7 +166,7 @@ def write_weights(model: Network, tensors: dict[str, Tensor], path: Path) -> Non
         finally:
             model.load_state_dict(kept)
     else:
-        write_atomic(path, save(apart(tensors)))
+        write_atomic(path, save(unshared(tensors)))
 
 
 def copy_weights(model: nn.Module) -> dict[str, Tensor]:

@@ -15,7 +15,7 @@ from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.registry import MODELS, check_gains
 from quadspike.neurons import NEURONS
 from quadspike.surrogates import Center, Height
-from quadspike.training.constants import Constants, apart, checked, had_by, together
+from quadspike.training.constants import Constants, checked, had_by, one_by_one, together
 from quadspike.training.dataset_fields import RECORDINGS, check_dataset_fields
 from quadspike.training.field_values import (
     OWN,
@@ -306,7 +306,7 @@ class Recipe:
 
     def differences(self, other: Recipe) -> dict[str, tuple[Any, Any]]:
         """The fields in which two recipes differ, with both values; constants one by one."""
-        ours, theirs = apart(self.as_dict()), apart(other.as_dict())
+        ours, theirs = one_by_one(self.as_dict()), one_by_one(other.as_dict())
         return {
             name: (ours.get(name), theirs.get(name))
             for name in {**ours, **theirs}

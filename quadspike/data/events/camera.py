@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from quadspike.data.events.camera_keys import merge
-from quadspike.data.events.camera_noise import apart, background
+from quadspike.data.events.camera_noise import background, clear_of
 from quadspike.data.events.camera_path import positions
 from quadspike.data.events.camera_pixels import Pixels, Spikes
 from quadspike.data.events.camera_screen import Scene
@@ -159,7 +159,7 @@ class EventCamera:
                 (sensor.hot, self.hot_hz, "camera hot noise"),
             )
         ]
-        kept = apart(_joined(noise), real, self.refractory_us, self.duration_us)
+        kept = clear_of(_joined(noise), real, self.refractory_us, self.duration_us)
         return merge([real, kept], len(images), self.sensor, self.duration_us)
 
     def frames(

@@ -39,7 +39,7 @@ def background(
     return Spikes(which * pixels + pixel, (time * duration).long(), on)
 
 
-def apart(noise: Spikes, real: Spikes, dead: int, duration: int) -> Spikes:
+def clear_of(noise: Spikes, real: Spikes, dead: int, duration: int) -> Spikes:
     """The noise that keeps the dead time."""
     span = duration + dead + 1
     key, order = torch.sort(noise.pixel * span + noise.t, stable=True)
