@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from quadspike import create_neuron
+from quadspike.records.metrics import summarise
 from quadspike.training.recipe import Recipe
 
 DIGITS = ("conv1.soma", "conv2.soma", "conv3.soma")
@@ -106,9 +107,7 @@ def _record(
     total = sum(row["exact_energy_pj"] for row in energy) / 1e9
     somas = sum(row["exact_energy_pj"] for row in energy if row["neurons"]) / 1e9
     synapses, one_mac = total - somas, somas / neuron.macs_per_step
-    chosen_on = "validation" if recipe.validation else "test"
     judged = [line for line in metrics if recipe.evaluates(line["epoch"])]
-    best = max(judged, key=lambda line: line[f"{chosen_on}_accuracy"])
     return {
         "format": 1,
         "name": recipe.name,
@@ -118,6 +117,7 @@ def _record(
             "quadspike": "0.1.0",
             "commit": "ea763a5",
             "clean": True,
+            "source": hashlib.sha256(b"source").hexdigest(),
             "python": "3.11.9",
             "torch": "2.13.0",
             "triton": None,
@@ -126,18 +126,15 @@ def _record(
             "workers": 1,
             "system": "Linux",
         },
+        "earlier_environments": [],
+        "kernels": None,
+        "notes": [],
         "metrics": metrics,
         "summary": {
+            **summarise(recipe, [*metrics[:-1], {**judged[-1], "epoch": metrics[-1]["epoch"]}]),
             "status": "finished" if len(metrics) == recipe.epochs else "stopped",
-            "epochs": len(metrics),
-            "seconds": metrics[-1]["seconds"],
             "evaluated_epoch": judged[-1]["epoch"],
-            "test_accuracy": judged[-1]["test_accuracy"],
-            "best_test_accuracy": best["test_accuracy"],
-            "best_epoch": best["epoch"],
-            "best_chosen_on": chosen_on,
-            "validation_accuracy": best.get("validation_accuracy"),
-            "images_per_second": 1160.0,
+            "seconds": metrics[-1]["seconds"],
             "peak_memory_gib": 4.21 if len(names) > 5 else None,
             "firing_rate": sum(_rate(i, names) for i in range(len(names))) / len(names),
             "energy_mj": total,
@@ -171,6 +168,7 @@ def _layer(
         "largest": float(np.abs(membranes).max()),
         "window": window,
         "threshold": 0.5,
+        "edges": [0.5],
         "histogram": {"low": -3.0, "high": 3.0, "counts": counts.tolist()},
     }
 
@@ -193,6 +191,7 @@ def _energy(recipe: Recipe, i: int, name: str, names: tuple[str, ...]) -> list[d
             "rate": None if i == 0 else rate,
             "energy_pj": synaptic,
             "exact_energy_pj": 0.96 * synaptic,
+            "exact_ops": 0.96 * synaptic / (4.6 if i == 0 else 0.9),
             "flags": ["real", "once"] if i == 0 else [],
         },
         {
@@ -201,9 +200,10 @@ def _energy(recipe: Recipe, i: int, name: str, names: tuple[str, ...]) -> list[d
             "neurons": neurons,
             "macs": macs,
             "acs": 0,
-            "rate": None,
+            "rate": rate,
             "energy_pj": own,
             "exact_energy_pj": own,
+            "exact_ops": recipe.timesteps * macs,
             "flags": [],
         },
     ]

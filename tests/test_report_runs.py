@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from quadspike import QuadspikeError
+from quadspike.recipes import create_recipe
 from quadspike.report import read_run
+from quadspike.training import train
 
 from .run_folders import change_record, make_run
 
@@ -121,3 +123,20 @@ def test_a_histogram_that_is_none_is_refused(tmp_path: Path, wrong: dict[str, ob
     change_record(folder, layers=[layers[0] | {"histogram": wrong}])
     with pytest.raises(QuadspikeError, match=r"record\.json: a histogram needs"):
         read_run(folder)
+
+
+def test_invented_records_have_what_real_ones_have(tmp_path):
+    def shape(value):
+        if isinstance(value, dict):
+            return {key: shape(inner) for key, inner in value.items() if key != "recipe"}
+        return [shape(value[0])] if isinstance(value, list) and value else None
+
+    recipe = create_recipe("digits-cnn-short", epochs=2, validation=200)
+    train(recipe, out=tmp_path / "real", device="cpu")
+    make_run(tmp_path / "invented", **recipe.as_dict())
+    found = [
+        json.loads((tmp_path / name / "record.json").read_text()) for name in ("real", "invented")
+    ]
+    real, invented = ({**shape(each), "metrics": None, "neuron": None} for each in found)
+    assert invented == real
+    assert found[1]["metrics"][0].keys() == found[0]["metrics"][0].keys()
