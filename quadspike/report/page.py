@@ -102,8 +102,8 @@ def _warnings_of(run: Run) -> list[str]:
     if run.record is None:
         done = f"{len(run.epochs)} of {run.recipe.epochs} epochs are done"
         words = [
-            f"This run has no record: it is under way or was killed; {done}. Shown is what its "
-            "recipe and its epochs tell."
+            "This run has no record: it is under way, was killed, or was stopped in its first "
+            f"epoch; {done}. Shown is what its recipe and its epochs tell."
         ]
         if run.judged is not None:
             for name, rate in run.judged.rates.items():
