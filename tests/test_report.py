@@ -164,7 +164,8 @@ def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
 def test_a_run_under_way_says_so(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", finished=False, done=5)
     _, page = page_of(tmp_path, folder)
-    assert "no record: it is under way, was killed; 5 of 12 epochs are done" in page.text()
+    assert "no record: it is under way, was killed, or was stopped" in page.text()
+    assert "5 of 12 epochs are done" in page.text()
     assert set(page.ids) == {"curves", "optimisation", "firing", "recipe"}
     (folder / "metrics.jsonl").unlink()
     _, page = page_of(tmp_path, folder)
