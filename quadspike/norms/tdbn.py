@@ -59,7 +59,7 @@ class TDBatchNorm2d(TDBatchNorm):
     >>> import torch
     >>> norm = TDBatchNorm2d(8, u_th=0.5)
     >>> y = norm(torch.randn(2, 16, 8, 4, 4) * 3 + 1)
-    >>> round(float(y.std()), 2)
+    >>> round(y.std().item(), 2)
     0.5
     """
 
