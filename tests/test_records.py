@@ -217,6 +217,14 @@ def test_first_weights_are_named_by_their_fingerprint_and_not_by_their_place(
         record_run(run, Repository(repository))
 
 
+def test_a_run_from_weights_with_constants_of_its_own_is_taken(tmp_path, trained, repository):
+    run = make_run(tmp_path / "run", neuron_constants={"u_th": 0.6})
+    start = json.loads((run / "recipe.json").read_text())
+    (run / "recipe.json").write_text(json.dumps({**start, "init_from": str(trained)}))
+    found = json.loads(record_run(run, Repository(repository))[RECORD])
+    assert " --neuron-constants u_th=0.6 --init-from " in found["command"]
+
+
 def test_source_that_no_commit_has_or_another_commit_proves_nothing(run, repository, tmp_path):
     first = git(repository, "rev-parse", "HEAD")
     (repository / "quadspike" / "more.py").write_text("1\n")
@@ -297,6 +305,7 @@ def test_any_digit_changed_is_noticed(record, records):
         (("summary", "evaluated_epoch"), 1, "evaluated_epoch"),
         (("command",), "quadspike train digits-mlp --lr 0.1", "its command says lr 0.1"),
         (("command",), "quadspike train digits-mlp --seed 7", "its command says seed 7"),
+        (("command",), "quadspike train digits-mlp --lr", "its command says lr , its recipe"),
     ],
 )
 def test_a_forger_who_sums_anew_is_noticed(record, records, capsys, keys, value, said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Mapping
+from itertools import takewhile
 from typing import Any
 
 from quadspike.errors import QuadspikeError
@@ -61,14 +62,14 @@ def _named(command: str, fields: Mapping[str, Any]) -> dict[str, str]:
     for word in words:
         field = word.removeprefix("--").replace("-", "_")
         if field == "neuron_constants":
-            pairs = (each.split("=") for each in words)  # they stand at the end
-            found[field] = str({name: float(number) for name, number in pairs})
+            pairs = takewhile(lambda each: "=" in each, words)  # then at most --init-from
+            found[field] = str({n: float(number) for n, number in (p.split("=") for p in pairs)})
         elif isinstance(fields.get(field), bool):
             found[field] = "True"
         elif word.startswith("--no-"):
             found[field.removeprefix("no_")] = "False"
         elif word.startswith("--") and field in fields:
-            found[field] = next(words)
+            found[field] = next(words, "")
     return found
 
 
