@@ -324,6 +324,23 @@ def test_an_ended_run_without_its_checkpoint_is_left_alone(tmp_path: Path) -> No
     assert before == {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir() if p.is_file()}
 
 
+def test_a_run_that_ended_while_another_waited_to_begin_is_left_alone(
+    tmp_path: Path, monkeypatch
+) -> None:
+    check = start.check_network
+
+    def while_it_checks(*given: Any) -> None:
+        monkeypatch.setattr(start, "check_network", check)
+        run(tmp_path / "run", tiny())  # by a process that was called first
+        check(*given)
+
+    monkeypatch.setattr(start, "check_network", while_it_checks)
+    with pytest.raises(QuadspikeError, match="another process has trained in"):
+        run(tmp_path / "run", tiny(), resume=True)
+    assert json.loads((tmp_path / "run/record.json").read_text())["summary"]["epochs"] == 2
+    assert evaluate(tmp_path / "run", device="cpu").recorded is not None
+
+
 def test_a_run_that_begins_anew_has_none_of_the_epochs_of_before(tmp_path: Path) -> None:
     run(tmp_path / "run", tiny())
     for name in ("checkpoint.safetensors", "record.json"):  # as a kill before the first save

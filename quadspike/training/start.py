@@ -108,6 +108,11 @@ def train(
         )
         ours = folder.opened(recipe, resume, first_weights, fingerprint)
         with ours if workers.first else nullcontext():
+            if workers.first and folder.goes_on(resume) != going_on:
+                raise QuadspikeError(
+                    f"another process has trained in {folder.path} since; give the same command "
+                    "again to go on from there"
+                )
             if going_on:
                 run.restore()
             if not workers.agree(run.total_step, place):
