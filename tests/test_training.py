@@ -300,7 +300,7 @@ def test_steps_that_were_not_trained_are_refused_by_what_needs_them(tmp_path: Pa
 
 
 def test_every_part_notes_what_it_was_made_with_when_it_began(tmp_path: Path, monkeypatch) -> None:
-    source = iter("abb")
+    source = iter("abc")
     monkeypatch.setattr(
         "quadspike.training.start.environment", lambda *given: {"source": next(source)}
     )

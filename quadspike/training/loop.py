@@ -112,7 +112,9 @@ class Training:
         """
         workload = Workload(self.recipe, self.data.geometry.size, self.per_epoch)
         self.clock = Clock(called, self.progress.seconds, save_every, self.total_step, workload)
-        self.progress.made_with(self.made_with)
+        left = self.progress.epoch < self.recipe.epochs
+        if left or not self.progress.environments:  # what an older version saved has none
+            self.progress.made_with(self.made_with)
         beginning = Beginning(
             self.recipe,
             count_parameters(self.network),
@@ -127,7 +129,6 @@ class Training:
             watcher.begin(beginning)
         code = 0
         with stop.listening():
-            left = self.progress.epoch < self.recipe.epochs
             while self.progress.epoch < self.recipe.epochs and not code:
                 code = self._epoch(stop)
             if left and not code:
