@@ -311,6 +311,19 @@ def test_every_part_notes_what_it_was_made_with_when_it_began(tmp_path: Path, mo
     assert record["earlier_environments"] == [{"source": "a"}]
 
 
+def test_code_that_changes_between_two_runs_of_a_process_is_not_what_ran(
+    tmp_path: Path, monkeypatch
+) -> None:
+    run(tmp_path / "first", tiny(epochs=1))
+    monkeypatch.setattr("quadspike.training.record.fingerprint", lambda files: "of another code")
+    run(tmp_path / "second", tiny(epochs=1))
+    first, second = (
+        json.loads((tmp_path / name / "record.json").read_text())["environment"]
+        for name in ("first", "second")
+    )
+    assert first == second
+
+
 def test_whatever_its_name_a_run_lies_among_the_runs() -> None:
     assert start.default_folder(tiny(name="../../elsewhere")).parent == Path("runs")
 

@@ -8,6 +8,7 @@ import json
 import platform
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,7 +27,10 @@ from quadspike.written import counted
 
 
 def environment(device: torch.device, workers: int) -> dict[str, Any]:
-    """What the run was made with and on."""
+    """What the run was made with and on; its code as a process finds it when it first asks.
+
+    Later the files may be others, in the midst of a sweep: what runs are those it has read.
+    """
     commit, clean = code_version()
     return {
         "quadspike": quadspike.__version__,
@@ -50,6 +54,7 @@ def device_name(device: torch.device) -> str:
     return f"CPU, {counted(torch.get_num_threads(), 'thread')}"
 
 
+@cache
 def code_version() -> tuple[str | None, bool | None]:
     """The commit of the code that runs and whether it is unchanged; None where git knows none."""
     here = Path(quadspike.__file__).parent
@@ -67,6 +72,7 @@ def code_version() -> tuple[str | None, bool | None]:
         return None, None
 
 
+@cache
 def source_fingerprint() -> str:
     """SHA-256 over the package's own source: names the code even where git is not at hand."""
     here = Path(quadspike.__file__).parent
