@@ -95,6 +95,12 @@ def test_what_is_unfinished_or_not_of_its_runs_is_refused(compared, records, tmp
     change(copy / "qif" / "seed-0" / "record.json", ("environment", "source"), "0" * 64)
     assert run_cli(*add) == 2
     assert "trained with another source" in capsys.readouterr().err
+    shutil.copy(compared / "qif/seed-0/record.json", copy / "qif/seed-0/record.json")
+    for field, said in (("source", "with another source"), ("device", "on elsewhere and CPU")):
+        parts = [found["environment"] | {field: "elsewhere"}]
+        change(copy / "qif/seed-0/record.json", ("earlier_environments",), parts)
+        assert run_cli(*add) == 2
+        assert f"trained {said}" in capsys.readouterr().err
     assert run_cli(*add, "--export", str(tmp_path)) == 2
     assert "leave that out" in capsys.readouterr().err
     assert not list(records.iterdir())

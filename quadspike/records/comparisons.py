@@ -15,7 +15,7 @@ from quadspike.comparison.outcome import FORMAT, Outcome
 from quadspike.comparison.rows import Comparison, summarise
 from quadspike.errors import QuadspikeError
 from quadspike.methods import find_method
-from quadspike.records.runs import whole
+from quadspike.records.runs import device, whole
 from quadspike.records.source import Repository, find_commit, prove
 from quadspike.records.store import Files
 from quadspike.training.folder import RunFolder
@@ -75,16 +75,16 @@ def _check_folders(folder: Path, content: dict[str, Any]) -> None:
         if outcome["failure"] or not record.exists():
             continue
         found = json.loads(record.read_text(encoding="utf-8"))
-        if found["environment"]["source"] != content["environment"]["source"]:
+        parts = [*found.get("earlier_environments", ()), found["environment"]]
+        if any(part["source"] != content["environment"]["source"] for part in parts):
             raise QuadspikeError(
                 f"{outcome['method']} with seed {outcome['seed']} was trained with another source "
                 "than the last of its runs; compare anew with one"
             )
-        if found["environment"]["device"] != content["environment"]["device"]:
+        if (trained_on := device(found)) != content["environment"]["device"]:
             raise QuadspikeError(
-                f"{outcome['method']} with seed {outcome['seed']} was trained on "
-                f"{found['environment']['device']}, the last of its runs on "
-                f"{content['environment']['device']}; compare anew on one"
+                f"{outcome['method']} with seed {outcome['seed']} was trained on {trained_on}, the "
+                f"last of its runs on {content['environment']['device']}; compare anew on one"
             )
         noted = found["summary"]["test_accuracy"]
         if noted != outcome["accuracy"]:
