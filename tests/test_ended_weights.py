@@ -31,6 +31,12 @@ def test_a_folder_without_weights(run: Path, reader: str) -> None:
         READERS[reader](run)
 
 
+def test_a_run_that_was_stopped_before_it_had_a_best_epoch(run: Path) -> None:
+    (run / "best.safetensors").unlink()
+    with pytest.raises(QuadspikeError, match=r"no best\.safetensors yet.* finish it with --resume"):
+        evaluate(run, weights="best")
+
+
 @pytest.mark.parametrize("reader", READERS)
 def test_a_network_of_ones_own(run: Path, reader: str) -> None:
     content = json.loads((run / "recipe.json").read_text())

@@ -54,7 +54,7 @@ class RunFolder:
         if path.exists():
             return path
         why = " yet: the run was not ended; finish it with --resume"
-        if self.record.exists():
+        if self.record.exists() and not self.weights("last").exists():
             why = ": the run has ended, without its weights here; give the folder it trained in"
         raise QuadspikeError(f"{self.path} has no {path.name}{why}{instead}")
 
