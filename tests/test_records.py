@@ -16,7 +16,7 @@ from quadspike.recipes import RECIPES, create_recipe
 from quadspike.records import Repository, Store, record_run, verify
 from quadspike.records.add import _first_weights
 from quadspike.records.command import train_command
-from quadspike.records.metrics import as_lines, compact, rounded
+from quadspike.records.metrics import as_lines, check_epochs, compact, rounded
 from quadspike.records.runs import RECORD, read_record
 from quadspike.records.source import prove
 from quadspike.records.store import LARGEST
@@ -24,6 +24,7 @@ from quadspike.report import read_run
 from quadspike.training import train
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import source_fingerprint
+from quadspike.training.schedule import learning_rate
 from tests import run_folders
 from tests.conftest import run_cli
 from tests.record_cases import change, commit, git, make_run, sum_anew, tiny
@@ -333,6 +334,13 @@ def test_epochs_that_the_data_set_cannot_give_are_noticed(record, records, field
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     sum_anew(record)
     assert said in problems(records)[0]
+
+
+def test_part_of_a_data_set_is_taken_where_a_part_can_be_read():
+    recipe = create_recipe("imagenet-resnet34", epochs=1, warmup_epochs=0)
+    line = {"epoch": 1, "step": 10, "lr": learning_rate(recipe, 9, 10), "seconds": 1.0}
+    line |= {"train_loss": 2.0, "train_accuracy": 0.5, "test_accuracy": 1234 / 3925}
+    check_epochs(recipe, [line], 1.0)
 
 
 def test_another_seed_than_the_command_s_is_noticed(record, records):

@@ -19,8 +19,6 @@ Line = Mapping[str, Any]
 DIGITS = 6
 LOOKS = 20
 """Epochs of which the layers are kept, evenly over the run."""
-_WHOLE = ("digits", "digits-events", "cifar10", "cifar100")
-"""Data sets that are never used in part."""
 _EXACT = ("test_accuracy", "validation_accuracy", "seconds", "images_per_second")
 BY_LAYER = ("rates", "window")
 
@@ -87,14 +85,12 @@ def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> Non
             f"the recipe has {recipe.epochs} epochs, the metrics are not of each of them once"
         )
     per_epoch = metrics[0]["step"]
-    if recipe.dataset in _WHOLE:
+    tested = TEST_SAMPLES.get(recipe.dataset)
+    if tested:
         steps = (TRAINING_SAMPLES[recipe.dataset] - recipe.validation) // recipe.batch_size
         if per_epoch != steps:
             raise QuadspikeError(f"an epoch has {per_epoch} steps, the data set gives {steps}")
-    counted = {
-        "test_accuracy": TEST_SAMPLES.get(recipe.dataset),
-        "validation_accuracy": recipe.validation,
-    }
+    counted = {"test_accuracy": tested, "validation_accuracy": recipe.validation}
     before = 0.0
     for line in metrics:
         where = f"epoch {line['epoch']}"
