@@ -10,6 +10,7 @@ import pytest
 
 from quadspike import QuadspikeError
 from quadspike.errors import DataError
+from quadspike.recipes import create_recipe
 from quadspike.records import Store
 from quadspike.records.store import _NAME
 from quadspike.records.tables import table
@@ -88,6 +89,12 @@ def test_a_neuron_that_learns_beside_one_with_a_constant_of_its_own(tmp_path):
     found = sweep(TINY, {}, [learned, given], out=tmp_path / "s", device="cpu")
     assert found.exit_code == 0
     assert "| qif-learned | 0.5 |" in found.table.replace("QIF-learned", "qif-learned")
+
+
+def test_a_network_is_tried_on_frames_of_the_size_asked_for():
+    recipe = create_recipe("cifar10-dvs-vggsnn")
+    with pytest.raises(QuadspikeError, match="frame_size-8 is refused: vggsnn halves its input"):
+        settings(recipe, {"frame_size": [8, 16]})
 
 
 def test_a_name_that_no_folder_can_have_is_cut_and_told_apart():

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from quadspike.data.geometry import GEOMETRIES
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.recipes.registry import vary
 from quadspike.training.constants import PREFIX
@@ -16,7 +15,7 @@ from quadspike.training.field_values import OWN
 from quadspike.training.fields import field_order
 from quadspike.training.network import make_network
 from quadspike.training.recipe import Recipe
-from quadspike.training.sizes import check_sizes
+from quadspike.training.sizes import check_sizes, known_geometry
 
 _LONGEST = 200
 """Of the name of a folder, with room for a seed; most systems allow 255 bytes."""
@@ -53,8 +52,8 @@ class Setting:
         try:
             recipe = vary(base, **fields)
             check_sizes(recipe)
-            if recipe.dataset in GEOMETRIES and recipe.model != OWN:
-                make_network(recipe, GEOMETRIES[recipe.dataset])
+            if recipe.model != OWN and (geometry := known_geometry(recipe)):
+                make_network(recipe, geometry)
         except QuadspikeError as error:
             raise QuadspikeError(f"{name} is refused: {error}") from None
         if OWN in (recipe.dataset, recipe.model):

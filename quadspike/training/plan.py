@@ -6,13 +6,13 @@ import copy
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from quadspike.data.geometry import GEOMETRIES, Geometry
+from quadspike.data.geometry import Geometry
 from quadspike.models import Network
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
@@ -23,7 +23,7 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
 from quadspike.training.schedule import make_optimizer
-from quadspike.training.sizes import TRAINING_SAMPLES, check_sizes
+from quadspike.training.sizes import TRAINING_SAMPLES, check_sizes, known_geometry
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
 
@@ -69,9 +69,7 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
 def _shape(recipe: Recipe, device: torch.device) -> tuple[Geometry, int]:
     """The form of a sample and how many there are to train on; known without the files."""
     check_sizes(recipe)
-    if recipe.dataset in GEOMETRIES:
-        usual = GEOMETRIES[recipe.dataset]
-        geometry = replace(usual, size=recipe.frame_size or usual.size)
+    if geometry := known_geometry(recipe):
         return geometry, TRAINING_SAMPLES[recipe.dataset] - recipe.validation
     data = make_data(recipe, None, device, Workers())
     return data.geometry, data.sizes.train

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from quadspike.data.geometry import GEOMETRIES
+from dataclasses import replace
+
+from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.errors import QuadspikeError
 from quadspike.training.recipe import Recipe
 
@@ -21,6 +23,12 @@ TEST_SAMPLES = {
     "cifar100": 10_000,
 }
 """Of data sets that are never used in part; any folders of images can be read as `imagenet`."""
+
+
+def known_geometry(recipe: Recipe) -> Geometry | None:
+    """The form of a sample, where it is known without the files."""
+    usual = GEOMETRIES.get(recipe.dataset)
+    return usual and replace(usual, size=recipe.frame_size or usual.size)
 
 
 def check_held_out(count: int, samples: int, name: str) -> None:
