@@ -44,10 +44,6 @@ class Call:
         self.visits[module] = again
         return self.name(module) if again == 1 else f"{self.name(module)}@{again}"
 
-    def steps_of(self, x: Tensor) -> int:
-        """How many steps `x` holds: `timesteps`, or 1 for an input not yet spread over time."""
-        return x.shape[0] // self.batch
-
     def unflatten(self, flat: Tensor) -> Tensor:
         """`[T*B, ...]` as `[T, B, ...]`; what no soma has spread over time repeats."""
         steps = flat.view(-1, self.batch, *flat.shape[1:])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import get_args
 
-from quadspike.aids import AIDS
 from quadspike.composition import Parts, objection
 from quadspike.losses import LOSSES
 from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from quadspike.surrogates import SURROGATES
+from quadspike.training.field_values import AidName
+
+AIDS = get_args(AidName)
 
 
 def combinations() -> list[Parts]:

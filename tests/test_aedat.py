@@ -222,7 +222,7 @@ def test_real_recordings(name, count, seconds):
     found = statistics(events)
     assert found.events == count
     assert found.seconds == pytest.approx(seconds)
-    assert 0.5 < found.on_share < 0.6
+    assert 0.5 < found.on / found.events < 0.6
     assert found.interval_mean_us == pytest.approx(seconds * 1e6 / (count - 1))
     same(parse_aedat(format_aedat(events, name), name).events, events)
 

@@ -158,7 +158,7 @@ def test_noise_alone_comes_at_its_rate_and_share():
     expected = 2.0 * (1024 * 2.0 + 3 * 40.0)
     assert np.mean(counts) == pytest.approx(expected, rel=0.02)
     assert np.std(counts) == pytest.approx(expected**0.5, rel=0.5)
-    assert statistics(recordings[0]).on_share == pytest.approx(0.83, abs=0.03)
+    assert recordings[0].p.double().mean() == pytest.approx(0.83, abs=0.03)
     hot = [
         torch.bincount(e.y.long() * 32 + e.x, minlength=1024).topk(3).indices.sort().values
         for e in recordings
@@ -222,10 +222,10 @@ def test_a_recording_does_not_depend_on_its_batch():
 def test_a_recording_does_not_depend_on_its_device():
     images = pictures(3, 3, 32)
     camera = replace(CIFAR10_DVS_CAMERA, noise_hz=1.0)
-    here, there = (camera.record(images.to(device), SAMPLES[:3], 5).t for device in ("cpu", "cuda"))
-    assert torch.equal(here, there.cpu())
-    clips = [camera.frames(images.to(d), SAMPLES[:3], 5, 10, size=48) for d in ("cpu", "cuda")]
-    assert torch.equal(clips[0], clips[1].cpu())
+    here, there = (camera.record(images.to(device), SAMPLES[:3], 5) for device in ("cpu", "cuda"))
+    assert torch.equal(here.t, there.t.cpu())
+    framing = Framing(10, size=48)
+    assert torch.equal(framing(here), framing(there).cpu())
 
 
 def test_seed_and_sample_both_matter():
@@ -259,9 +259,8 @@ def test_a_recording_may_be_empty_between_others():
 )
 def test_frames_are_those_of_the_recordings(by, values, size):
     images = pictures()
-    frames = SMALL.frames(images, SAMPLES, 3, 5, by=by, values=values, size=size)
-    framing = Framing(5, by, values, size)
-    for clip, events in zip(frames, separate(SMALL.record(images, SAMPLES, 3)), strict=True):
+    recorded, framing = SMALL.record(images, SAMPLES, 3), Framing(5, by, values, size)
+    for clip, events in zip(framing(recorded), separate(recorded), strict=True):
         assert torch.equal(clip, framing(events))
 
 

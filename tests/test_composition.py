@@ -7,7 +7,6 @@ from typing import ClassVar, get_args
 import pytest
 
 from quadspike import QuadspikeError, create_model
-from quadspike.aids import AIDS
 from quadspike.composition import (
     FROM_STATISTICS,
     Parts,
@@ -18,9 +17,9 @@ from quadspike.losses import LOSSES
 from quadspike.neurons import LIF, NEURONS, Neuron
 from quadspike.norms import NORMS, BatchNorm
 from quadspike.surrogates import SURROGATES, ArcTan
-from quadspike.training.field_values import AidName, LossName
+from quadspike.training.field_values import LossName
 from quadspike.training.recipe import Recipe
-from tests.combinations import combinations
+from tests.combinations import AIDS, combinations
 from tests.pairwise import covering, pairwise
 
 
@@ -114,7 +113,6 @@ def test_every_choice_is_in_some_combination():
 
 def test_the_recipe_s_names_are_the_registries():
     assert set(get_args(LossName)) == set(LOSSES)
-    assert set(get_args(AidName)) == set(AIDS)
     assert "window" in FROM_STATISTICS
 
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from quadspike import Network, QuadspikeError, composition, load_model, save_model
-from quadspike.aids import AIDS
 from quadspike.composition import Parts, objection
 from quadspike.data.geometry import Geometry
 from quadspike.deploy import check_fold, fold, stream
@@ -25,7 +24,7 @@ from quadspike.training.network import make_network
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
-from tests.combinations import combinations
+from tests.combinations import AIDS, combinations
 from tests.conftest import calibrate
 from tests.pairwise import covering
 

@@ -186,7 +186,7 @@ def test_statistics():
         pytest.approx(75e3),
     )
     assert (found.interval_mean_us, found.interval_sd_us) == (20, 10)
-    assert (found.on_share, found.on_off_ratio) == (pytest.approx(1 / 3), 0.5)
+    assert (found.on, found.on_off_ratio) == (1, 0.5)
     assert (found.events_per_pixel, found.busiest, found.active) == (0.75, 2, 0.5)
     with pytest.raises(QuadspikeError, match="no statistics"):
         statistics(recording(0))

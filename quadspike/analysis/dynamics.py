@@ -117,15 +117,6 @@ def u_min(neuron: QIF) -> float:
     return float(p.a * p.u_prod - p.a * p.u_sum**2 / 4)
 
 
-def threshold_range(neuron: QIF) -> tuple[float, float]:
-    """The thresholds allowed for these roots: max(u1, u2), or the vertex, to u_c.
-
-    >>> threshold_range(QIF())
-    (0.5, 4.5)
-    """
-    return _zeros_or_vertex(neuron)[1], fixed_points(neuron)[1].u
-
-
 def step(neuron: Neuron, u: ArrayLike, input: float = 0.0) -> Array:
     """The membrane after one step without reset.
 

@@ -25,7 +25,7 @@ from quadspike.data.events.camera_path import positions
 from quadspike.data.events.camera_pixels import Pixels, Spikes
 from quadspike.data.events.camera_screen import Scene
 from quadspike.data.events.camera_sensor import Sensor, log_table, make_sensor
-from quadspike.data.events.frames import EventBatch, Framing
+from quadspike.data.events.frames import EventBatch
 from quadspike.errors import QuadspikeError, check_count
 from quadspike.randomness import per_sample
 
@@ -161,21 +161,6 @@ class EventCamera:
         ]
         kept = clear_of(_joined(noise), real, self.refractory_us, self.duration_us)
         return merge([real, kept], len(images), self.sensor, self.duration_us)
-
-    def frames(
-        self,
-        images: Tensor,
-        samples: Tensor,
-        seed: int,
-        steps: int,
-        *,
-        by: str = "count",
-        values: str = "counts",
-        size: int | None = None,
-        resize: str = "bilinear",
-    ) -> Tensor:
-        """Frames `[B, T, 2, H, W]` of the recordings, on the images' device; see `Framing`."""
-        return Framing(steps, by, values, size, resize)(self.record(images, samples, seed))
 
     def _watch(self, images: Tensor, samples: Tensor, seed: int, sensor: Sensor) -> Spikes:
         """The events of the moving pictures, without noise."""

@@ -33,11 +33,6 @@ class Statistics:
         return self.events / self.seconds if self.seconds else float("inf")
 
     @property
-    def on_share(self) -> float:
-        """The share of ON events."""
-        return self.on / self.events
-
-    @property
     def on_off_ratio(self) -> float:
         """ON events for each OFF event."""
         return self.on / (self.events - self.on) if self.on < self.events else float("inf")
