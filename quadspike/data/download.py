@@ -26,25 +26,15 @@ class _Dropped(Exception):  # noqa: N818 (never leaves this file)
     """The connection ended early; what came so far can be used."""
 
 
-def fetch(
-    url: str,
-    target: Path,
-    *,
-    size: int,
-    sha256: str | None = None,
-    md5: str | None = None,
-    progress: Progress | None = None,
-) -> Path:
-    """Download `url` to `target`, which must then have `size` bytes and the given checksum.
+def fetch(url: str, target: Path, *, size: int, md5: str, progress: Progress | None = None) -> Path:
+    """Download `url` to `target`, which must then have `size` bytes and that MD5.
 
     Until it is whole it is called `<name>.part`; a later call goes on from there. A `target`
     that is already right is left alone; one that is wrong is never overwritten.
     """
-    if (sha256 is None) == (md5 is None):
-        raise QuadspikeError(f"fetch {url}: give its sha256 or its md5, one of the two")
     if urlsplit(url).scheme not in ("http", "https"):
         raise QuadspikeError(f"fetch {url}: the address must begin with http:// or https://")
-    wanted = _Wanted(url, target, size, *(("SHA-256", sha256) if sha256 else ("MD5", md5 or "")))
+    wanted = _Wanted(url, target, size, md5)
     if target.exists():
         if problem := wanted.problem(target):
             raise QuadspikeError(
@@ -61,6 +51,12 @@ def fetch(
     return target
 
 
+def md5_of(path: Path) -> str:
+    """The checksum of a file that its publishers state."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
 @dataclass(frozen=True)
 class _Wanted:
     """One file to be had, and how to know it."""
@@ -68,8 +64,7 @@ class _Wanted:
     url: str
     target: Path
     size: int
-    kind: str
-    checksum: str
+    md5: str
 
     @property
     def part(self) -> Path:
@@ -81,18 +76,14 @@ class _Wanted:
 
     @property
     def description(self) -> str:
-        return f"{self.target.name} ({self.size:,} bytes, {self.kind} {self.checksum})"
+        return f"{self.target.name} ({self.size:,} bytes, MD5 {self.md5})"
 
     def problem(self, path: Path) -> str | None:
         """Why the file is not the one wanted, or None if it is."""
         if path.stat().st_size != self.size:
             return f"it has {path.stat().st_size:,} bytes, not {self.size:,}"
-        name = self.kind.lower().replace("-", "")
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, lambda: hashlib.new(name, usedforsecurity=False))
-        if found.hexdigest() != self.checksum.lower():
-            return f"its {self.kind} is {found.hexdigest()}, not {self.checksum}"
-        return None
+        found = md5_of(path)
+        return None if found == self.md5 else f"its MD5 is {found}, not {self.md5}"
 
     def complete(self, progress: Progress | None) -> None:
         """Fill the partial file, check it, and give it its name."""

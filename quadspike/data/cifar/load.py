@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from quadspike.data.cifar.layouts import CIFAR10, CIFAR100, PIXELS, Layout, Part
 from quadspike.data.cifar.names import CIFAR10_NAMES, CIFAR100_COARSE_NAMES, CIFAR100_NAMES
 from quadspike.data.cifar.places import Place, find
 from quadspike.data.cifar.records import Bytes, decode
-from quadspike.data.download import fetch
+from quadspike.data.download import fetch, md5_of
 from quadspike.data.progress import Progress
 from quadspike.data.root import data_root
 from quadspike.data.split import Split
@@ -76,9 +75,7 @@ def verify(name: str, layouts: tuple[Layout, ...], root: Path) -> Verified:
     except QuadspikeError as error:
         return Verified(name, found, whole=False, problem=str(error))
     if place.archived:
-        with place.path.open("rb") as file:
-            digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
-        official = digest.hexdigest() == place.layout.md5
+        official = md5_of(place.path) == place.layout.md5
         found += ", the published archive" if official else ", a repacked archive"
     return Verified(name, found, whole=True)
 
