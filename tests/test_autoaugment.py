@@ -6,10 +6,9 @@ import torch
 from PIL import Image, ImageEnhance, ImageOps
 
 from quadspike import QuadspikeError
-from quadspike.data.augment import AutoAugment, lookup
-from quadspike.data.augment import affine as geometry
-from quadspike.data.augment import colour as mixing
-from quadspike.data.augment.operations import apply, apply_by_group
+from quadspike.data.augment import AutoAugment
+from quadspike.data.augment.affine import affine
+from quadspike.data.augment.operations import ALONE, apply, apply_by_group
 from quadspike.data.augment.policies import ENHANCED, OPERATIONS, POLICIES, SIGNED, magnitude
 from quadspike.data.loader import Draw
 
@@ -65,21 +64,11 @@ PILLOW = {
     "sharpness": lambda image, amount: ImageEnhance.Sharpness(image).enhance(amount),
 }
 
+# Ours, translations in pixels too: a share of the size would be rounded.
 OURS = {
-    "shear_x": geometry.shear_x,
-    "shear_y": geometry.shear_y,
-    "translate_x": geometry.translate_x,
-    "translate_y": geometry.translate_y,
-    "rotate": geometry.rotate,
-    "invert": lambda x, amount: lookup.invert(x),
-    "solarize": lookup.solarize,
-    "posterize": lookup.posterize,
-    "brightness": lookup.brightness,
-    "contrast": lookup.contrast,
-    "autocontrast": lambda x, amount: lookup.autocontrast(x),
-    "equalize": lambda x, amount: lookup.equalize(x),
-    "colour": mixing.colour,
-    "sharpness": mixing.sharpness,
+    **ALONE,
+    "translate_x": lambda x, pixels: affine(x, right=pixels),
+    "translate_y": lambda x, pixels: affine(x, down=pixels),
 }
 
 

@@ -13,54 +13,32 @@ from torch import Tensor
 FILL = 128
 
 
-def shear_x(x: Tensor, amount: Tensor) -> Tensor:
-    """Each row shifted by `amount` times its height below the top."""
-    zero = torch.zeros_like(amount)
-    return affine(x, zero, amount, zero, zero, zero)
-
-
-def shear_y(x: Tensor, amount: Tensor) -> Tensor:
-    """Each column shifted by `amount` times its distance from the left."""
-    zero = torch.zeros_like(amount)
-    return affine(x, zero, zero, amount, zero, zero)
-
-
-def translate_x(x: Tensor, pixels: Tensor) -> Tensor:
-    """Shifted left by `pixels`, right where negative; rounded to whole pixels.
-
-    >>> row = torch.tensor([1, 2, 3], dtype=torch.uint8).view(1, 1, 1, 3)
-    >>> translate_x(row, torch.tensor([1.2])).flatten().tolist()
-    [2, 3, 128]
-    """
-    zero = torch.zeros_like(pixels)
-    return affine(x, zero, zero, zero, pixels, zero)
-
-
-def translate_y(x: Tensor, pixels: Tensor) -> Tensor:
-    """Shifted up by `pixels`, down where negative; rounded to whole pixels."""
-    zero = torch.zeros_like(pixels)
-    return affine(x, zero, zero, zero, zero, pixels)
-
-
-def rotate(x: Tensor, degrees: Tensor) -> Tensor:
-    """Turned about the centre, counterclockwise."""
-    zero = torch.zeros_like(degrees)
-    return affine(x, degrees, zero, zero, zero, zero)
-
-
 def affine(
     x: Tensor,
-    degrees: Tensor,
-    shear_x: Tensor,
-    shear_y: Tensor,
-    right: Tensor,
-    down: Tensor,
+    *,
+    degrees: Tensor | None = None,
+    shear_x: Tensor | None = None,
+    shear_y: Tensor | None = None,
+    right: Tensor | None = None,
+    down: Tensor | None = None,
 ) -> Tensor:
     """One of the five per sample of `[B, C, H, W]`; a sample's other amounts must be 0.
 
+    Turned counterclockwise about the centre; each row shifted by `shear_x` times its height below
+    the top, each column by `shear_y` times its distance from the left; all of it shifted left by
+    `right` pixels, up by `down`, in whole ones.
+
     Where output pixel (column, row) comes from is, in source coordinates,
     (cos column + (shear_x - sin) row + ..., (shear_y + sin) column + cos row + ...).
+
+    >>> row = torch.tensor([1, 2, 3], dtype=torch.uint8).view(1, 1, 1, 3)
+    >>> affine(row, right=torch.tensor([1.2])).flatten().tolist()
+    [2, 3, 128]
     """
+    zero = torch.zeros(len(x), device=x.device)
+    degrees, shear_x, shear_y, right, down = (
+        zero if amount is None else amount for amount in (degrees, shear_x, shear_y, right, down)
+    )
     height, width = x.shape[-2:]
     angle = torch.deg2rad(degrees.double())
     cos, sin = torch.cos(angle), torch.sin(angle)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from quadspike.data.augment.colour import blend, grey
+from quadspike.data.augment.colour import blend
 
 
 def look_up(x: Tensor, table: Tensor) -> Tensor:
@@ -22,78 +22,43 @@ def look_up(x: Tensor, table: Tensor) -> Tensor:
     return table.gather(2, x.flatten(2).long()).view_as(x)
 
 
-def invert(x: Tensor) -> Tensor:
-    """Black for white."""
-    return look_up(x, invert_table(x))
-
-
-def solarize(x: Tensor, threshold: Tensor) -> Tensor:
-    """Bytes from `threshold` on inverted, one threshold a sample."""
-    return look_up(x, solarize_table(threshold))
-
-
-def posterize(x: Tensor, bits: Tensor) -> Tensor:
-    """Only the highest `bits` (1 to 8) kept, one number a sample."""
-    return look_up(x, posterize_table(bits))
-
-
-def brightness(x: Tensor, factor: Tensor) -> Tensor:
-    """Between black and the image, one factor a sample."""
-    return look_up(x, brightness_table(factor))
-
-
-def contrast(x: Tensor, factor: Tensor) -> Tensor:
-    """Between the mean grey of `[B, 3, H, W]` and the image, one factor a sample."""
-    return look_up(x, contrast_table(grey(x), factor))
-
-
-def autocontrast(x: Tensor) -> Tensor:
-    """Each channel stretched from 0 to 255."""
-    return look_up(x, autocontrast_table(x))
-
-
-def equalize(x: Tensor) -> Tensor:
-    """Each channel remapped so that all bytes are about equally frequent."""
-    return look_up(x, equalize_table(x))
-
-
 def ramp(like: Tensor) -> Tensor:
     """The table that changes nothing, `[1, 1, 256]`, on the device of `like`."""
     return torch.arange(256, device=like.device, dtype=torch.uint8).view(1, 1, 256)
 
 
 def invert_table(like: Tensor) -> Tensor:
-    """On the device of `like`."""
+    """Black for white, on the device of `like`."""
     return 255 - ramp(like)
 
 
 def solarize_table(threshold: Tensor) -> Tensor:
-    """From one threshold a sample."""
+    """Bytes from a threshold on inverted, one threshold a sample."""
     value = ramp(threshold)
     return torch.where(value < threshold.view(-1, 1, 1), value, 255 - value)
 
 
 def posterize_table(bits: Tensor) -> Tensor:
-    """From one number of bits a sample."""
+    """Only the highest bits (1 to 8) kept, one number of them a sample."""
     dropped = 8 - bits.view(-1, 1, 1).int()
     return (ramp(bits).int() >> dropped << dropped).to(torch.uint8)
 
 
 def brightness_table(factor: Tensor) -> Tensor:
-    """From one factor a sample."""
+    """Between black and the image, one factor a sample."""
     value = ramp(factor)
     return blend(torch.zeros_like(value), value, factor.view(-1, 1, 1))
 
 
 def contrast_table(greys: Tensor, factor: Tensor) -> Tensor:
-    """From the greys `[B, 1, H, W]` and one factor a sample."""
+    """Between the mean of the greys `[B, 1, H, W]` and the image, one factor a sample."""
     pixels = greys.flatten(1)
     mean = (2 * pixels.sum(1) + pixels.shape[1]) // (2 * pixels.shape[1])
     return blend(mean.view(-1, 1, 1), ramp(factor), factor.view(-1, 1, 1))
 
 
 def autocontrast_table(x: Tensor) -> Tensor:
-    """From the least and greatest byte of every channel; a flat channel stays as it is."""
+    """Each channel stretched from 0 to 255; a flat one stays as it is."""
     low, high = (value[..., None].double() for value in torch.aminmax(x.flatten(2), dim=2))
     value = ramp(x)
     # Float64 and in Pillow's order, since it cuts the result to whole numbers: 84.999... is 84.
@@ -104,7 +69,7 @@ def autocontrast_table(x: Tensor) -> Tensor:
 
 
 def equalize_table(x: Tensor) -> Tensor:
-    """From the histogram of every channel; a channel with too few bytes stays as it is."""
+    """All bytes of a channel about equally frequent; one with too few bytes stays as it is."""
     values = x.flatten(2).long()
     counts = torch.zeros(*values.shape[:2], 256, device=x.device, dtype=torch.int32)
     counts.scatter_add_(2, values, torch.ones_like(values, dtype=torch.int32))

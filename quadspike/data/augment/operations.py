@@ -14,23 +14,25 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from quadspike.data.augment import affine, colour, lookup
+from quadspike.data.augment import colour, lookup
+from quadspike.data.augment.affine import affine
+from quadspike.data.augment.lookup import look_up
 from quadspike.data.augment.policies import OPERATIONS
 
 ALONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "identity": lambda x, amount: x,
-    "shear_x": affine.shear_x,
-    "shear_y": affine.shear_y,
-    "translate_x": lambda x, amount: affine.translate_x(x, amount * x.shape[-1]),
-    "translate_y": lambda x, amount: affine.translate_y(x, amount * x.shape[-2]),
-    "rotate": affine.rotate,
-    "invert": lambda x, amount: lookup.invert(x),
-    "solarize": lookup.solarize,
-    "posterize": lookup.posterize,
-    "brightness": lookup.brightness,
-    "contrast": lookup.contrast,
-    "autocontrast": lambda x, amount: lookup.autocontrast(x),
-    "equalize": lambda x, amount: lookup.equalize(x),
+    "shear_x": lambda x, amount: affine(x, shear_x=amount),
+    "shear_y": lambda x, amount: affine(x, shear_y=amount),
+    "translate_x": lambda x, amount: affine(x, right=amount * x.shape[-1]),
+    "translate_y": lambda x, amount: affine(x, down=amount * x.shape[-2]),
+    "rotate": lambda x, amount: affine(x, degrees=amount),
+    "invert": lambda x, amount: look_up(x, lookup.invert_table(x)),
+    "solarize": lambda x, amount: look_up(x, lookup.solarize_table(amount)),
+    "posterize": lambda x, amount: look_up(x, lookup.posterize_table(amount)),
+    "brightness": lambda x, amount: look_up(x, lookup.brightness_table(amount)),
+    "contrast": lambda x, amount: look_up(x, lookup.contrast_table(colour.grey(x), amount)),
+    "autocontrast": lambda x, amount: look_up(x, lookup.autocontrast_table(x)),
+    "equalize": lambda x, amount: look_up(x, lookup.equalize_table(x)),
     "colour": colour.colour,
     "sharpness": colour.sharpness,
 }
@@ -77,12 +79,12 @@ def apply(x: Tensor, operation: Tensor, amount: Tensor) -> Tensor:
     table = lookup.ramp(x)
     for name, candidate in tables.items():
         table = torch.where(chosen[name].view(-1, 1, 1), candidate, table)
-    x = colour.blend(dull, lookup.look_up(x, table), factor)
-    return affine.affine(
+    x = colour.blend(dull, look_up(x, table), factor)
+    return affine(
         x,
-        amount_of("rotate", 0),
-        amount_of("shear_x", 0),
-        amount_of("shear_y", 0),
-        amount_of("translate_x", 0) * x.shape[-1],
-        amount_of("translate_y", 0) * x.shape[-2],
+        degrees=amount_of("rotate", 0),
+        shear_x=amount_of("shear_x", 0),
+        shear_y=amount_of("shear_y", 0),
+        right=amount_of("translate_x", 0) * x.shape[-1],
+        down=amount_of("translate_y", 0) * x.shape[-2],
     )
