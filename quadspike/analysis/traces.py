@@ -10,9 +10,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from quadspike.deploy.fold import Synapse, pairs
 from quadspike.errors import QuadspikeError
 from quadspike.models import Block, Network
+from quadspike.models.synapses import Synapse, pairs
 from quadspike.neurons import Neuron
 from quadspike.soma import Soma
 

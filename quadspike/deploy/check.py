@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from quadspike.call import Call
-from quadspike.deploy.fold import Synapse, pairs
 from quadspike.errors import QuadspikeError
 from quadspike.models.network import Network
+from quadspike.models.synapses import Synapse, pairs
 from quadspike.soma import Soma
 from quadspike.taps import Taps
 

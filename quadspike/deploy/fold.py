@@ -4,40 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 from quadspike.errors import QuadspikeError
 from quadspike.models.network import Network
+from quadspike.models.synapses import Synapse, children, pairs
 from quadspike.neurons.base import Neuron
 from quadspike.neurons.sided import Sided, sided
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
-
-Synapse = nn.Conv1d | nn.Conv2d | nn.Linear
-
-
-def pairs(
-    model: nn.Module, kinds: tuple[type[nn.Module], ...] = (Soma,)
-) -> Iterator[tuple[str, nn.Module | None, nn.Module]]:
-    """Every module of `kinds` with its name and the module right before it in its chain; one that
-    stands in several places comes with each.
-    """
-    for prefix, chain in list(model.named_modules()):
-        if not isinstance(chain, nn.Sequential):
-            continue
-        before: nn.Module | None = None
-        for name, module in _children(chain):
-            if isinstance(module, kinds):
-                yield f"{prefix}.{name}".lstrip("."), before, module
-            before = module
-
-
-def _children(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """By name; `named_children` would leave out what stands in a second place."""
-    return [(name, child) for name, child in module._modules.items() if child is not None]
 
 
 def fold(model: Network) -> Network:
@@ -94,7 +71,7 @@ def _places(model: nn.Module) -> Counter[nn.Module | Tensor]:
     """In how many modules, or places of one, every module and every parameter stands."""
     places: Counter[nn.Module | Tensor] = Counter()
     for module in model.modules():
-        places.update(child for _, child in _children(module))
+        places.update(child for _, child in children(module))
         places.update(module.parameters(recurse=False))
     return places
 

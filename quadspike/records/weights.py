@@ -17,13 +17,14 @@ from typing import Any
 
 import torch
 from safetensors.torch import save
-from torch import Tensor, nn
+from torch import Tensor
 
 from quadspike.atomic import write_atomic, write_text
 from quadspike.deploy import fold
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network, load_model
 from quadspike.models.files import configuration, rebuild
+from quadspike.models.synapses import Synapse
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.folder import RunFolder, sha256
@@ -73,9 +74,7 @@ def export(run: Path, out: Path, shard_mib: float = 15.0) -> dict[str, Any]:
 def halved(model: Network, recipe: Recipe) -> tuple[str, dict[str, Tensor]]:
     """The model's tensors with those of its synapses in half precision, and in which."""
     synapses = {
-        f"{name}.weight"
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Conv1d | nn.Conv2d | nn.Linear)
+        f"{name}.weight" for name, module in model.named_modules() if isinstance(module, Synapse)
     }
     tensors = {name: tensor.cpu().contiguous() for name, tensor in model.state_dict().items()}
     largest = torch.finfo(torch.float16).max

@@ -6,13 +6,13 @@ step they cost more than what they move.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-_SYNAPSES = (nn.Conv1d, nn.Conv2d, nn.Linear)
+from quadspike.models.synapses import Synapse
 
 
 class HalfWeights:
@@ -26,7 +26,7 @@ class HalfWeights:
         self.weights = {
             f"{name}.{kind}".lstrip("."): parameter
             for name, module in model.named_modules()
-            if type(module) in _SYNAPSES
+            if type(module) in get_args(Synapse)
             for kind, parameter in module.named_parameters(recurse=False)
             if parameter.requires_grad
         }

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quadspike.deploy.fold import Synapse, pairs
+from quadspike.models.synapses import Synapse, pairs
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
 

@@ -16,11 +16,9 @@ from torch import Tensor, nn
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.models.mode import evaluating
+from quadspike.models.synapses import Synapse
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
-
-Synapse = nn.Conv1d | nn.Conv2d | nn.Linear
-SYNAPSES = (nn.Conv1d, nn.Conv2d, nn.Linear)
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
         if isinstance(module, Soma):
             neuron = module.neuron
             layers.append(SomaCount(label, neuron.name, out[0].numel(), neuron.macs_per_step))
-        elif isinstance(module, SYNAPSES):
+        elif isinstance(module, Synapse):
             kind = "linear" if isinstance(module, nn.Linear) else "conv"
             weight = module.weight
             macs = weight.numel() * (out[0].numel() // weight.shape[0])
@@ -124,7 +122,7 @@ def measure(model: Network, batches: Iterable[Tensor], timesteps: int, static: b
 
     def observe(label: str, module: nn.Module, x: Tensor, out: Tensor, real: bool) -> None:
         del out
-        if isinstance(module, SYNAPSES):
+        if isinstance(module, Synapse):
             result.traffic.setdefault(label, Traffic()).add(module, x, real)
 
     for batch in batches:
@@ -225,7 +223,7 @@ def _hooked(model: Network, hook: Callable[..., None]) -> Iterator[None]:
     """Evaluation mode with hooks; the user's modes come back and the hooks go, whatever happens."""
     with evaluating(model), ExitStack() as hooks:
         for name, module in model.named_modules():
-            if isinstance(module, (*SYNAPSES, Soma, nn.Flatten)):
+            if isinstance(module, Synapse | Soma | nn.Flatten):
                 hooks.enter_context(module.register_forward_hook(partial(hook, name)))
         yield
 
@@ -236,7 +234,7 @@ def _uncounted(model: Network) -> tuple[str, ...]:
         f"{name} ({type(module).__name__})"
         for name, module in model.named_modules()
         if next(module.parameters(recurse=False), None) is not None
-        and not isinstance(module, SYNAPSES)
+        and not isinstance(module, Synapse)
         and not (isinstance(module, BatchNorm) and not module.cannot_fold)  # into its synapse
         and module not in inside_somas
     )
