@@ -14,6 +14,9 @@ from quadspike.neurons import Neuron, create_neuron
 from quadspike.norms import BatchNorm, create_norm
 from quadspike.soma import Soma
 
+Layers = OrderedDict[str, nn.Module]
+"""A network's, by name."""
+
 
 @dataclass(frozen=True)
 class Build:
@@ -66,3 +69,19 @@ class Build:
 
     def _eta(self, usual: float) -> float:
         return usual if self.eta is None else self.eta
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a model is asked for; each builder reads what it takes."""
+
+    build: Build
+    in_channels: int
+    num_classes: int
+    image_size: int
+    residual: str = "fire-then-sum"
+    shortcut_neuron: bool = True
+    identity_norm: bool = False
+    stem_width: int | None = None
+    stem_pool: str = "max"
+    dropout: float = 0.0

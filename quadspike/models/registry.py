@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,27 +15,9 @@ from quadspike import composition
 from quadspike.errors import QuadspikeError, check_count, check_name, is_number
 from quadspike.models import resnet, small, vgg
 from quadspike.models.network import Network, Readout
-from quadspike.models.parts import Build
+from quadspike.models.parts import Build, Layers, Request
 from quadspike.neurons import Neuron, create_neuron
 from quadspike.norms import BatchNorm
-
-Layers = OrderedDict[str, nn.Module]
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a model is asked for; each builder reads what it takes."""
-
-    build: Build
-    in_channels: int
-    num_classes: int
-    image_size: int
-    residual: str = "fire-then-sum"
-    shortcut_neuron: bool = True
-    identity_norm: bool = False
-    stem_width: int | None = None
-    stem_pool: str = "max"
-    dropout: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -50,35 +32,6 @@ class Entry:
     """The block or soma that ends each stage of its images, in order."""
 
 
-def _resnet(plan: resnet.Plan) -> Callable[[Request], Layers]:
-    def make(ask: Request) -> Layers:
-        shape = replace(plan, stem=ask.stem_width or plan.stem)
-        form = resnet.ResidualForm(ask.residual, ask.shortcut_neuron, ask.identity_norm)
-        return resnet.layers(
-            shape,
-            ask.build,
-            ask.in_channels,
-            ask.num_classes,
-            form,
-            ask.stem_pool,
-            ask.dropout,
-        )
-
-    return make
-
-
-def _vggsnn(ask: Request) -> Layers:
-    return vgg.layers(ask.build, ask.in_channels, ask.num_classes, ask.image_size, ask.dropout)
-
-
-def _mlp(ask: Request) -> Layers:
-    return small.mlp_layers(ask.build, ask.in_channels, ask.num_classes, ask.image_size)
-
-
-def _cnn(ask: Request) -> Layers:
-    return small.cnn_layers(ask.build, ask.in_channels, ask.num_classes)
-
-
 _RESIDUAL = frozenset({"residual", "shortcut_neuron", "identity_norm", "stem_width", "dropout"})
 OPTIONS = (*sorted(_RESIDUAL), "stem_pool")
 MODELS: dict[str, Entry] = {
@@ -86,38 +39,40 @@ MODELS: dict[str, Entry] = {
         "the paper's CIFAR network: 64-channel stem, 16 3x3 convolutions, a 256-unit spiking layer",
         32,
         _RESIDUAL,
-        _resnet(resnet.RESNET19),
+        partial(resnet.layers, resnet.RESNET19),
         resnet.RESNET19.stage_ends,
     ),
     "resnet34": Entry(
         "the paper's ImageNet network: pooled 7x7 stem, stages of 3, 4, 6, 3 blocks",
         224,
         _RESIDUAL | {"stem_pool"},
-        _resnet(resnet.RESNET34),
+        partial(resnet.layers, resnet.RESNET34),
         resnet.RESNET34.stage_ends,
     ),
     "vggsnn": Entry(
         "the paper's event network: eight 3x3 convolutions with average pooling",
         48,
         frozenset({"dropout"}),
-        _vggsnn,
+        vgg.layers,
         tuple(f"conv{number}b.soma" for number in range(1, 1 + len(vgg.WIDTHS))),
     ),
     "resnet8": Entry(
         "three residual blocks, 16 to 64 channels, for a CPU",
         32,
         _RESIDUAL,
-        _resnet(resnet.RESNET8),
+        partial(resnet.layers, resnet.RESNET8),
         resnet.RESNET8.stage_ends,
     ),
     "cnn": Entry(
         "three 3x3 convolutions, 32 to 128 channels, for a CPU",
         8,
         frozenset(),
-        _cnn,
+        small.cnn_layers,
         ("conv1.soma", "conv2.soma", "conv3.soma"),
     ),
-    "mlp": Entry("two spiking layers of 128 on flattened images, for a CPU", 8, frozenset(), _mlp),
+    "mlp": Entry(
+        "two spiking layers of 128 on flattened images, for a CPU", 8, frozenset(), small.mlp_layers
+    ),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from dataclasses import dataclass
 
 from torch import Tensor, nn
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 from quadspike.call import Call, Timed
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.chain import Chain, Dropout
-from quadspike.models.parts import Build
+from quadspike.models.parts import Build, Layers, Request
 from quadspike.models.pool import AveragePool, MaxPool
 
 RESIDUALS = ("fire-then-sum", "sum-then-fire")
@@ -100,25 +99,17 @@ RESNET34 = Plan(64, ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2)), imagene
 RESNET8 = Plan(16, ((1, 16, 1), (1, 32, 2), (1, 64, 2)))
 
 
-def layers(
-    plan: Plan,
-    build: Build,
-    in_channels: int,
-    num_classes: int,
-    form: ResidualForm,
-    stem_pool: str = "max",
-    dropout: float = 0.0,
-) -> OrderedDict[str, nn.Module]:
+def layers(plan: Plan, ask: Request) -> Layers:
     """The named layers of a residual network."""
-    parts: OrderedDict[str, nn.Module] = OrderedDict()
+    form = ResidualForm(ask.residual, ask.shortcut_neuron, ask.identity_norm)
+    build, parts, width = ask.build, Layers(), ask.stem_width or plan.stem
     if plan.imagenet_stem:
-        check_name("stem pooling", stem_pool, ("max", "avg"))
-        pool = MaxPool if stem_pool == "max" else AveragePool
-        parts["stem"] = build.layer(build.conv(in_channels, plan.stem, 7, 2), build.soma(plan.stem))
+        check_name("stem pooling", ask.stem_pool, ("max", "avg"))
+        pool = MaxPool if ask.stem_pool == "max" else AveragePool
+        parts["stem"] = build.layer(build.conv(ask.in_channels, width, 7, 2), build.soma(width))
         parts["pool"] = pool(3, stride=2, padding=1)
     else:
-        parts["stem"] = build.layer(build.conv(in_channels, plan.stem, 3), build.soma(plan.stem))
-    width = plan.stem
+        parts["stem"] = build.layer(build.conv(ask.in_channels, width, 3), build.soma(width))
     for number, (blocks, outputs, stride) in enumerate(plan.stages, start=1):
         stage = []
         for index in range(blocks):
@@ -130,7 +121,7 @@ def layers(
     if plan.hidden:
         parts["hidden"] = build.layer(build.linear(width, plan.hidden), build.soma(plan.hidden))
         width = plan.hidden
-    if dropout:
-        parts["dropout"] = Dropout(dropout)
-    parts["classifier"] = nn.Linear(width, num_classes)
+    if ask.dropout:
+        parts["dropout"] = Dropout(ask.dropout)
+    parts["classifier"] = nn.Linear(width, ask.num_classes)
     return parts

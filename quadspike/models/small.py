@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 from torch import nn
 
-from quadspike.models.parts import Build
+from quadspike.models.parts import Layers, Request
+
+_HIDDEN = 128
+_WIDTHS = (32, 64, 128)
 
 
-def mlp_layers(
-    build: Build, in_channels: int, num_classes: int, image_size: int, hidden: int = 128
-) -> OrderedDict[str, nn.Module]:
+def mlp_layers(ask: Request) -> Layers:
     """Two fully connected spiking layers on flattened images."""
-    pixels = in_channels * image_size * image_size
-    return OrderedDict(
+    build, pixels = ask.build, ask.in_channels * ask.image_size * ask.image_size
+    return Layers(
         flatten=nn.Flatten(),
-        hidden1=build.layer(build.linear(pixels, hidden), build.soma(hidden)),
-        hidden2=build.layer(build.linear(hidden, hidden), build.soma(hidden)),
-        classifier=nn.Linear(hidden, num_classes),
+        hidden1=build.layer(build.linear(pixels, _HIDDEN), build.soma(_HIDDEN)),
+        hidden2=build.layer(build.linear(_HIDDEN, _HIDDEN), build.soma(_HIDDEN)),
+        classifier=nn.Linear(_HIDDEN, ask.num_classes),
     )
 
 
-def cnn_layers(
-    build: Build, in_channels: int, num_classes: int, widths: tuple[int, ...] = (32, 64, 128)
-) -> OrderedDict[str, nn.Module]:
+def cnn_layers(ask: Request) -> Layers:
     """Three 3 x 3 convolutions, the later two with stride 2, then a global average."""
-    parts: OrderedDict[str, nn.Module] = OrderedDict()
-    width = in_channels
-    for number, outputs in enumerate(widths, start=1):
+    build, parts, width = ask.build, Layers(), ask.in_channels
+    for number, outputs in enumerate(_WIDTHS, start=1):
         conv = build.conv(width, outputs, 3, stride=1 if number == 1 else 2)
         parts[f"conv{number}"] = build.layer(conv, build.soma(outputs))
         width = outputs
     parts["average"] = nn.AdaptiveAvgPool2d(1)
     parts["flatten"] = nn.Flatten()
-    parts["classifier"] = nn.Linear(width, num_classes)
+    parts["classifier"] = nn.Linear(width, ask.num_classes)
     return parts
