@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quadspike.data.events.cifar10dvs import SENSOR, SPLITS
+from quadspike.data.events.aedat import SENSOR
+from quadspike.data.events.cifar10dvs import SPLITS
 from quadspike.errors import QuadspikeError
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import torch
 from quadspike.data.augment import Pipeline
 from quadspike.data.cifar import load_cifar10, load_cifar100
 from quadspike.data.digits import load_digits, load_event_digits
-from quadspike.data.events.cifar10dvs import SENSOR, load_cifar10dvs
+from quadspike.data.events.aedat import SENSOR
+from quadspike.data.events.cifar10dvs import load_cifar10dvs
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.data.imagenet import ImageNet
 from quadspike.data.processors import usable_processors

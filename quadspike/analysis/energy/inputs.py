@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from quadspike.analysis.energy.counts import Counts, SynapseCount
 from quadspike.data.geometry import GEOMETRIES, Geometry
-from quadspike.errors import QuadspikeError, check_name
+from quadspike.errors import QuadspikeError, check_count, check_name, is_number
 from quadspike.models import Network
 
 
@@ -28,9 +27,7 @@ class Sample:
     def of(
         cls, given: str | Geometry | tuple[int, ...], model: Network, timesteps: int | None
     ) -> Sample:
-        if timesteps is not None and (not isinstance(timesteps, int) or timesteps < 1):
-            raise QuadspikeError(f"timesteps must be a whole number >= 1, got {timesteps!r}")
-        steps = model.timesteps if timesteps is None else timesteps
+        steps = model.timesteps if timesteps is None else check_count("timesteps", timesteps)
         if isinstance(given, str):
             given = GEOMETRIES[check_name("dataset", given, GEOMETRIES)]
         if isinstance(given, Geometry):
@@ -80,7 +77,7 @@ def stated_rates(rates: float | Mapping[str, float] | None, counts: Counts) -> d
     by_layer = dict(rates) if isinstance(rates, Mapping) else dict.fromkeys(names, rates)
     for name, rate in by_layer.items():
         check_name("spiking layer", name, names)
-        if not (isinstance(rate, int | float) and math.isfinite(rate) and rate >= 0):
+        if not (is_number(rate) and rate >= 0):
             raise QuadspikeError(f"the firing rate of {name!r} must be a number >= 0, got {rate!r}")
     missing = [name for name in names if name not in by_layer]
     if missing:

@@ -27,6 +27,7 @@ from quadspike.data.events.form import Events
 from quadspike.errors import QuadspikeError, check_name
 
 SENSOR = 128
+"""Pixels of the camera along a side."""
 CAMERAS = ("upright", "sideways")
 BACKWARDS = ("error", "sort", "unwrap")
 

@@ -12,12 +12,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from quadspike.data.events.resize import whole_weights
 from quadspike.errors import QuadspikeError
 
 GREY_STEPS = 256
 """Steps of brightness to one of the screen's 256 grey levels."""
 BRIGHTEST = 255 * GREY_STEPS
-_UNIT = 2.0**-16
 
 
 def luma(images: Tensor) -> Tensor:
@@ -75,10 +75,7 @@ class Scene:
 
 @lru_cache(maxsize=32)
 def _bicubic(old: int, new: int) -> Tensor:
-    """`[new, old]` weights of Keys' cubic (a = -1/2), half-pixel centres, widened to shrink.
-
-    Whole multiples of 2^-16 that sum to one; the heaviest takes what rounding left.
-    """
+    """`[new, old]` weights of Keys' cubic (a = -1/2), half-pixel centres, widened to shrink."""
     scale = old / new
     centre = (torch.arange(new, dtype=torch.float64)[:, None] + 0.5) * scale
     place = torch.arange(old, dtype=torch.float64) + 0.5
@@ -86,6 +83,4 @@ def _bicubic(old: int, new: int) -> Tensor:
     near = (1.5 * far - 2.5) * far * far + 1
     tail = ((2.5 - 0.5 * far) * far - 4) * far + 2
     weights = torch.where(far <= 1, near, torch.where(far < 2, tail, 0.0))
-    units = torch.round(weights / weights.sum(1, keepdim=True) / _UNIT)
-    rest = 1 / _UNIT - units.sum(1, keepdim=True)
-    return units.scatter_add(1, units.argmax(1, keepdim=True), rest) * _UNIT
+    return whole_weights(weights)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import torch
 
+from quadspike.data.cifar.names import CIFAR10_NAMES
 from quadspike.data.events.aedat import parse_aedat
 from quadspike.data.events.cache import FrameCache
 from quadspike.data.events.files import Source, archive_members, named
@@ -32,12 +33,8 @@ from quadspike.data.verified import Verified
 from quadspike.errors import QuadspikeError
 from quadspike.randomness import permutation
 
-CLASSES = (
-    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
-)  # fmt: skip
+CLASSES = CIFAR10_NAMES
 PER_CLASS = 1000
-SENSOR = 128
-"""Pixels of the camera along a side."""
 SPLITS = {
     "tebn": "numbers 0-99 of each class test, 100-999 train",
     "last100": "numbers 0-899 of each class train, 900-999 test",

@@ -50,11 +50,11 @@ def _weights(old: int, new: int, resize: str) -> Tensor:
         centre = (torch.arange(new, dtype=torch.float64)[:, None] + 0.5) * scale
         reach = max(scale, 1.0)
         weights = (1 - (left + 0.5 - centre).abs() / reach).clamp(min=0)
-    return _whole(weights / weights.sum(1, keepdim=True))
+    return whole_weights(weights)
 
 
-def _whole(weights: Tensor) -> Tensor:
-    """The nearest multiples of the unit that still sum to one; the largest takes the rest."""
-    units = torch.round(weights / _UNIT)
+def whole_weights(weights: Tensor) -> Tensor:
+    """Rows of whole multiples of 2^-16 that sum to one; the largest takes what rounding left."""
+    units = torch.round(weights / weights.sum(1, keepdim=True) / _UNIT)
     rest = 1 / _UNIT - units.sum(1, keepdim=True)
     return units.scatter_add(1, units.argmax(1, keepdim=True), rest) * _UNIT

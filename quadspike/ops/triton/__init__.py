@@ -1,4 +1,4 @@
 """The fused soma: kernels in Triton, and what launches them.
 
-Only `launch` and what it imports needs Triton; it is imported at the first launch.
+Imported at the first launch, and Triton with it.
 """
