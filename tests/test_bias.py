@@ -96,24 +96,25 @@ def test_a_surrogate_that_draws_has_the_bias_of_its_mean():
     found = [surrogate_bias(QIF(), LocalZO(0.5)) for _ in range(2)]
     assert found[0] == found[1]
     assert torch.equal(torch.get_rng_state(), before)
-    drawn = LocalZO(0.5, samples=40_000)
+    drawn = LocalZO(0.5, samples=10)
     v = torch.linspace(-1, 1, 9, dtype=torch.float64)
     given = drawn.constants(QIF())
-    torch.testing.assert_close(
-        drawn.slope(v, given), drawn.mean_slope(v, given), rtol=0.05, atol=0.01
-    )
+    mean = drawn.slope(v.repeat(4000, 1), given).mean(0)
+    torch.testing.assert_close(mean, drawn.mean_slope(v, given), rtol=0.05, atol=0.01)
 
 
 @pytest.mark.parametrize(
-    "surrogate", [Dspike(6.0, 0.2), Dspike(3.0, 0.5), Triangle(0.3), Rectangle(0.2)], ids=str
+    ("surrogate", "half"),
+    [(Dspike(6.0, 0.2), 0.2), (Dspike(3.0, 0.5), 0.5), (Triangle(0.3), 0.3), (Rectangle(0.2), 0.2)],
+    ids=str,
 )
-def test_jumps_and_bends_lie_between_the_pieces(surrogate):
-    neuron, pi = QIF(), QIF().density()
-    u = np.linspace(-4, 4, 800_001)
-    v = torch.from_numpy(u) - neuron.threshold
-    slope = np.asarray(surrogate.slope(v, surrogate.constants(neuron))) * pi.pdf(u)
+def test_jumps_and_bends_lie_between_the_pieces(surrogate, half):
+    neuron = QIF()
+    v = np.linspace(-half, half, 4001)  # beyond it a slope is 0
+    slope = np.asarray(surrogate.slope(torch.from_numpy(v), surrogate.constants(neuron)))
+    held = slope * neuron.density().pdf(v + neuron.threshold)
     found = surrogate_bias(neuron, surrogate)
-    assert found.shift.surrogate == pytest.approx(np.trapezoid(slope, u), rel=1e-4)
+    assert found.shift.surrogate == pytest.approx(np.trapezoid(held, v), rel=1e-6)
 
 
 def test_agreement_is_of_directions_alone():
