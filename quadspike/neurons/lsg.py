@@ -7,7 +7,7 @@ from typing import Any
 from quadspike.errors import QuadspikeError
 from quadspike.neurons.base import Neuron
 from quadspike.neurons.lif import LIF, Constants
-from quadspike.neurons.numbers import check_numbers, detached, everywhere, logit, show
+from quadspike.neurons.numbers import check_numbers, everywhere, logit, show
 from quadspike.surrogates import LearnedWidth, Surrogate
 
 _B = logit(0.2)
@@ -60,6 +60,4 @@ class LSG(Neuron):
     def parameter_names(cls) -> tuple[str, ...]:
         return ("b", "u_th")
 
-    def _two_step_statistics(self) -> tuple[Any, Any]:
-        beta = detached(self.beta)
-        return 0.0, self.threshold * (1 + beta * beta) ** 0.5
+    _two_step_statistics = LIF._two_step_statistics

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from quadspike.errors import QuadspikeError
 from quadspike.neurons.base import Neuron
-from quadspike.neurons.numbers import check_numbers, detached, everywhere, show
+from quadspike.neurons.lif import LIF
+from quadspike.neurons.numbers import check_numbers, everywhere, show
 from quadspike.surrogates import Rectangle, Surrogate
 
 
@@ -87,9 +88,7 @@ class Ternary(Neuron):
     def parameter_names(cls) -> tuple[str, ...]:
         return ("beta", "u_th")
 
-    def _two_step_statistics(self) -> tuple[Any, Any]:
-        beta = detached(self.beta)
-        return 0.0, self.threshold * (1 + beta * beta) ** 0.5
+    _two_step_statistics = LIF._two_step_statistics
 
     def _scalar_constants(self) -> Any:
         raise QuadspikeError(
