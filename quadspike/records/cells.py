@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 
 from quadspike.records.runs import RunRecord
-from quadspike.written import counted, with_spread
+from quadspike.written import NOTHING, counted, millijoule, with_spread
 
 
 def seeds_of(runs: Sequence[RunRecord], what: str = "") -> str:
@@ -17,6 +17,12 @@ def seeds_of(runs: Sequence[RunRecord], what: str = "") -> str:
     seeds = len({run.recipe.seed for run in runs})
     said = counted(seeds, what) if what else str(seeds)
     return said if seeds == len(runs) else f"{len(runs)} runs of {said}"
+
+
+def mean_energy(runs: Sequence[RunRecord]) -> str:
+    """Of an inference of those runs that could be billed."""
+    known = [run.summary["energy_mj"] for run in runs if run.summary.get("energy_mj") is not None]
+    return millijoule(fmean(known)) if known else NOTHING
 
 
 def mean_percent(shares: Sequence[float]) -> str:

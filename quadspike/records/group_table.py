@@ -8,12 +8,12 @@ from statistics import fmean
 from typing import Any
 
 from quadspike.markdown import markdown_table
-from quadspike.records.cells import mean_percent, seeds_of
+from quadspike.records.cells import mean_energy, mean_percent, seeds_of
 from quadspike.records.command import changes, packaged
 from quadspike.records.groups import by_setting, differing, setting, value
 from quadspike.records.runs import RunRecord
 from quadspike.records.words import heading, phrase, shown
-from quadspike.written import NOTHING, counted, millijoule, significant
+from quadspike.written import NOTHING, counted, significant
 
 _SAID = ("validation", "epochs", "timesteps", "device")
 """What all runs share and the sentence says in words of its own."""
@@ -73,13 +73,12 @@ def _outcomes(runs: Sequence[RunRecord], held: bool, best: float) -> list[str]:
     first = _accuracy(runs, "validation_accuracy")
     chosen = f"**{first}**" if _held_out(runs) == best else first
     rates = [run.summary["firing_rate"] for run in runs if "firing_rate" in run.summary]
-    energies = [run.summary["energy_mj"] for run in runs if "energy_mj" in run.summary]
     return [
         *[chosen] * held,
         _accuracy(runs, "test_accuracy"),
         significant(fmean(run.metrics[-1]["train_loss"] for run in runs)),
         f"{100 * fmean(rates):.1f}" if rates else NOTHING,
-        millijoule(fmean(energies)) if energies else NOTHING,
+        mean_energy(runs),
         seeds_of(runs),
     ]
 

@@ -85,41 +85,46 @@ def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> Non
             f"the recipe has {recipe.epochs} epochs, the metrics are not of each of them once"
         )
     per_epoch = metrics[0]["step"]
-    tested = TEST_SAMPLES.get(recipe.dataset)
-    if tested:
+    if recipe.dataset in TEST_SAMPLES:
         steps = (TRAINING_SAMPLES[recipe.dataset] - recipe.validation) // recipe.batch_size
         if per_epoch != steps:
             raise QuadspikeError(f"an epoch has {per_epoch} steps, the data set gives {steps}")
-    counted = {"test_accuracy": tested, "validation_accuracy": recipe.validation}
-    before = 0.0
     for line in metrics:
-        where = f"epoch {line['epoch']}"
-        if line["step"] != line["epoch"] * per_epoch:
-            raise QuadspikeError(f"{where} ends at step {line['step']}, of {per_epoch} an epoch")
-        planned = learning_rate(recipe, line["step"] - 1, per_epoch)
-        if not math.isclose(line["lr"], planned, rel_tol=1e-5):
-            raise QuadspikeError(
-                f"{where} has the learning rate {line['lr']:g}, the recipe gives {planned:g}"
-            )
-        if ("test_accuracy" in line) != recipe.evaluates(line["epoch"]):
-            raise QuadspikeError(
-                f"{where} was {'' if 'test_accuracy' in line else 'not '}evaluated, but the recipe "
-                f"evaluates the first, the last and every {recipe.evaluate_every}"
-            )
-        judged = ["test_accuracy", *["validation_accuracy"] * (recipe.validation > 0)]
-        for name in ("train_accuracy", *judged * recipe.evaluates(line["epoch"])):
-            if not 0 <= line[name] <= 1:
-                raise QuadspikeError(f"{where} has the {name} {line[name]}, which is no share")
-            if count := counted.get(name):
-                check_share(f"{where}: {name}", line[name], count)
-        if not math.isfinite(line["train_loss"]):
-            raise QuadspikeError(f"{where} has the train_loss {line['train_loss']}")
-        if not line["seconds"] >= before:
-            raise QuadspikeError(f"{where} ended after {line['seconds']} s, before the one before")
-        before = line["seconds"]
+        _check_epoch(recipe, line, per_epoch)
     times = [0.0, *(line["seconds"] for line in metrics)]
-    longest = max(b - a for a, b in pairwise(times))
-    if not before <= seconds <= before + max(10.0, longest):
+    for number, (before, after) in enumerate(pairwise(times), 1):
+        if not after >= before:
+            raise QuadspikeError(f"epoch {number} ended after {after} s, before the one before")
+    longest = max(after - before for before, after in pairwise(times))
+    if not times[-1] <= seconds <= times[-1] + max(10.0, longest):
         raise QuadspikeError(
-            f"the run took {seconds} s by its summary, {before} s by its last epoch"
+            f"the run took {seconds} s by its summary, {times[-1]} s by its last epoch"
         )
+
+
+def _check_epoch(recipe: Recipe, line: Line, per_epoch: int) -> None:
+    where, evaluated = f"epoch {line['epoch']}", recipe.evaluates(line["epoch"])
+    if line["step"] != line["epoch"] * per_epoch:
+        raise QuadspikeError(f"{where} ends at step {line['step']}, of {per_epoch} an epoch")
+    planned = learning_rate(recipe, line["step"] - 1, per_epoch)
+    if not math.isclose(line["lr"], planned, rel_tol=1e-5):
+        raise QuadspikeError(
+            f"{where} has the learning rate {line['lr']:g}, the recipe gives {planned:g}"
+        )
+    if ("test_accuracy" in line) != evaluated:
+        raise QuadspikeError(
+            f"{where} was {'not ' * evaluated}evaluated, but the recipe evaluates the first, the "
+            f"last and every {recipe.evaluate_every}"
+        )
+    counts: dict[str, int | None] = {"train_accuracy": None}
+    if evaluated:
+        counts["test_accuracy"] = TEST_SAMPLES.get(recipe.dataset)
+    if evaluated and recipe.validation:
+        counts["validation_accuracy"] = recipe.validation
+    for name, count in counts.items():
+        if not 0 <= line[name] <= 1:
+            raise QuadspikeError(f"{where} has the {name} {line[name]}, which is no share")
+        if count:
+            check_share(f"{where}: {name}", line[name], count)
+    if not math.isfinite(line["train_loss"]):
+        raise QuadspikeError(f"{where} has the train_loss {line['train_loss']}")

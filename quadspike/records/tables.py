@@ -12,7 +12,7 @@ from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 from quadspike.markdown import markdown_table
 from quadspike.recipes import RECIPES, paper_figure
-from quadspike.records.cells import mean_percent, seeds_of
+from quadspike.records.cells import mean_energy, mean_percent, seeds_of
 from quadspike.records.fastest import fastest_table
 from quadspike.records.group_table import group_table
 from quadspike.records.groups import by_setting, distinct, read_group, read_groups, read_runs
@@ -98,7 +98,6 @@ def _order(runs: Sequence[RunRecord]) -> tuple[str, str, int, float]:
 
 def _row(runs: Sequence[RunRecord]) -> list[str]:
     recipe = runs[0].recipe
-    energies = [r.summary["energy_mj"] for r in runs if r.summary.get("energy_mj") is not None]
     seconds = duration(fmean(run.summary["seconds"] for run in runs))
     return [
         run_name(runs[0]),
@@ -108,7 +107,7 @@ def _row(runs: Sequence[RunRecord]) -> list[str]:
         str(recipe.epochs),
         _accuracy(runs),
         f"{seconds}, {runs[0].summary['device']}",
-        millijoule(fmean(energies)) if energies else NOTHING,
+        mean_energy(runs),
         *_paper(runs[0]),
     ]
 
