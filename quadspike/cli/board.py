@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn
 
+from quadspike.cli.bar import described_bars
 from quadspike.cli.display import duration
 from quadspike.training.finish import Result
 from quadspike.training.observer import Beginning, Moment
@@ -21,14 +21,7 @@ class Board(Watcher):
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[text]}", markup=False),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self.progress = described_bars(console)
         self.whole = self.progress.add_task("", text="")
         self.here = self.progress.add_task("", text="")
         self.progress.start()

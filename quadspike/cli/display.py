@@ -7,9 +7,10 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import Progress, TaskID
 
 from quadspike import written
+from quadspike.cli.bar import described_bars
 from quadspike.cli.console import make_console
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
@@ -88,13 +89,7 @@ class Display(Observer):
     def _live(self) -> None:
         """The line that is redrawn, where one can be."""
         if self.console.is_terminal:
-            self.progress = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(bar_width=None),
-                TextColumn("{task.fields[text]}", markup=False),
-                console=self.console,
-                transient=True,
-            )
+            self.progress = described_bars(self.console)
             self.task: TaskID = self.progress.add_task("", total=self.per_epoch, text="")
             self.progress.start()
 
