@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -13,6 +14,9 @@ if not torch.cuda.is_available():  # before anything imports Triton
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from quadspike.norms import BatchNorm
+
+if TYPE_CHECKING:
+    from tests.kill_driver import Driver
 
 
 def run_cli(*arguments: str) -> int:
@@ -26,6 +30,23 @@ def run_cli(*arguments: str) -> int:
     return 0
 
 
+@pytest.fixture
+def mistaken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """What is said of a command line that is refused, which leaves nothing behind."""
+    monkeypatch.chdir(tmp_path)
+
+    def said(*arguments: str) -> str:
+        assert run_cli(*arguments) == 2
+        assert not list(tmp_path.iterdir())
+        err = capsys.readouterr().err
+        assert err.startswith("quadspike: ")
+        return err
+
+    return said
+
+
 def calibrate(model: nn.Module, x: torch.Tensor) -> nn.Module:
     """Set the running statistics to those of one batch, then switch to evaluation."""
     norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
@@ -36,6 +57,16 @@ def calibrate(model: nn.Module, x: torch.Tensor) -> nn.Module:
     for norm in norms:
         norm.momentum = 0.1
     return model.eval()
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Driver]:
+    """A process that runs commands to which accidents happen."""
+    from tests.kill_driver import Driver
+
+    driver = Driver()
+    yield driver
+    driver.close()
 
 
 @pytest.fixture(scope="module")

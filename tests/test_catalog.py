@@ -137,13 +137,8 @@ def test_show_the_embedded_sets(capsys, tmp_path, name):
         (["figures", "out", "--resting", "0", "4.5", "--u1", "0.4"], "leave --u1 and --u2 out"),
     ],
 )
-def test_mistakes_end_with_one_line(capsys, arguments, message, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    assert run_cli(*arguments) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("quadspike: ")
-    assert message in err
-    assert not list(tmp_path.iterdir())
+def test_mistakes_end_with_one_line(mistaken, arguments, message):
+    assert message in mistaken(*arguments)
 
 
 def test_simulate_digits_and_read_them_back(capsys, tmp_path):

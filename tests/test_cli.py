@@ -159,15 +159,8 @@ def test_the_folder_of_data_has_the_same_names_everywhere(command, capsys):
         (["figures", "out", "--only", "cobwebs"], "did you mean 'cobweb'"),
     ],
 )
-def test_mistakes_end_with_one_line_and_exit_code_2(
-    capsys, arguments, message, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    assert run_cli(*arguments) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("quadspike: ")
-    assert message in err
-    assert not list(tmp_path.iterdir())
+def test_mistakes_end_with_one_line_and_exit_code_2(mistaken, arguments, message):
+    assert message in mistaken(*arguments)
 
 
 def test_inputs_of_the_wrong_kind_are_refused(capsys, saved, tmp_path):

@@ -17,7 +17,7 @@ from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
 from quadspike.training.evaluate import evaluate
 from tests.conftest import run_cli
-from tests.kill_driver import Accident, Driver
+from tests.kill_driver import Accident
 
 THREE = ("compare", "--methods", "qif", "stbp-tdbn", "tet", "--epochs", "1", "--device", "cpu")
 
@@ -101,13 +101,8 @@ def test_help_teaches(capsys):
         ((*THREE, "--device", "cuda:63"), "no device 'cuda:63'"),
     ],
 )
-def test_mistakes_end_with_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, arguments, said):
-    monkeypatch.chdir(tmp_path)
-    assert run_cli(*arguments) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("quadspike: ")
-    assert said in err
-    assert not list(tmp_path.iterdir())
+def test_mistakes_end_with_one_line_and_exit_code_2(mistaken, arguments, said):
+    assert said in mistaken(*arguments)
 
 
 def test_another_recipe_in_the_same_folder_is_refused(tmp_path, capsys):
@@ -127,16 +122,12 @@ def test_a_method_that_failed_is_noted_and_ends_with_exit_code_1(tmp_path, capsy
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it_and_the_same_command_goes_on(tmp_path, number):
+def test_a_signal_stops_it_and_the_same_command_goes_on(driver, tmp_path, number):
     command = ("compare", "digits-mlp", *THREE[1:], "--out", str(tmp_path / "c"))
-    driver = Driver()
-    try:
-        stopped = driver.run(*command, accident=Accident("step", 30, signal=number))
-        assert stopped.code == 128 + number, stopped.text
-        assert "the same command goes on" in stopped.text
-        again = driver.run(*command)
-    finally:
-        driver.close()
+    stopped = driver.run(*command, accident=Accident("step", 30, signal=number))
+    assert stopped.code == 128 + number, stopped.text
+    assert "the same command goes on" in stopped.text
+    again = driver.run(*command)
     assert again.code == 0, again.text
     assert again.text.count("already finished") == 1
     assert "stbp-tdbn seed 0: going on after step 8" in again.text

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from tests.conftest import run_cli
-from tests.kill_driver import Accident, Driver
+from tests.kill_driver import Accident
 
 QUICK = ("sweep", "digits-mlp", "--epochs", "1", "--batch-size", "256", "--device", "cpu")
 
@@ -114,25 +114,16 @@ def test_help_teaches(capsys):
         ((*QUICK, "--over", "eta=1", "--device", "cuda:63"), "no device 'cuda:63'"),
     ],
 )
-def test_mistakes_end_with_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, arguments, said):
-    monkeypatch.chdir(tmp_path)
-    assert run_cli(*arguments) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("quadspike: ")
-    assert said in err
-    assert not list(tmp_path.iterdir())
+def test_mistakes_end_with_one_line_and_exit_code_2(mistaken, arguments, said):
+    assert said in mistaken(*arguments)
 
 
-def test_a_signal_stops_it_and_the_same_command_goes_on(tmp_path):
+def test_a_signal_stops_it_and_the_same_command_goes_on(driver, tmp_path):
     command = (*QUICK, "--over", "window=mean,threshold", "--out", str(tmp_path / "s"))
-    driver = Driver()
-    try:
-        stopped = driver.run(*command, accident=Accident("step", 8, signal=signal.SIGINT))
-        assert stopped.code == 130, stopped.text
-        assert "the same command goes on" in stopped.text
-        again = driver.run(*command)
-    finally:
-        driver.close()
+    stopped = driver.run(*command, accident=Accident("step", 8, signal=signal.SIGINT))
+    assert stopped.code == 130, stopped.text
+    assert "the same command goes on" in stopped.text
+    again = driver.run(*command)
     assert again.code == 0, again.text
     assert again.text.count("already finished") == 1
     assert "window-threshold-seed0: going on after step" in again.text

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from quadspike.data.streaming import StreamingLoader
 from quadspike.training.checkpoint import load_checkpoint
 from quadspike.training.evaluate import evaluate
-from tests.kill_driver import ROOT, Accident, Driver
+from tests.kill_driver import ROOT, Accident
 from tests.test_streaming import Numbers
 
 COMMON = "--batch-size 240 --timesteps 2 --precision fp64 --device cpu"
@@ -42,13 +42,6 @@ SETTINGS = {
 }
 EVERY_STEP = ("--checkpoint-minutes", "0")
 CLOSE = 1e-9
-
-
-@pytest.fixture(scope="module")
-def driver():
-    driver = Driver()
-    yield driver
-    driver.close()
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 
 from quadspike.training.checkpoint import load_checkpoint
-from tests.kill_driver import Accident, Driver
+from tests.kill_driver import Accident
 
 SHORT = "--epochs 2 --batch-size 240 --timesteps 2 --validation 100 --device cpu"
 ADAM, SGD = "--optimizer adam --lr 0.003", "--optimizer sgd --lr 0.1"
@@ -31,13 +31,6 @@ SETTINGS = {
 }
 EVERY_STEP = ("--checkpoint-minutes", "0")
 CALLS = ("step", "write", "fsync", "replace")
-
-
-@pytest.fixture(scope="module")
-def driver():
-    driver = Driver()
-    yield driver
-    driver.close()
 
 
 @pytest.fixture(scope="module")
