@@ -37,8 +37,6 @@ SECTIONS = {
 class _Page(HTMLParser):
     """Tags with their attributes, ids and the words of a page."""
 
-    _VOID = frozenset({"meta"})
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str]]] = []

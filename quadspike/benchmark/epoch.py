@@ -14,12 +14,12 @@ from quadspike.benchmark.contenders import best_own
 from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
 from quadspike.benchmark.steps import time_step
-from quadspike.benchmark.timing import wait
 from quadspike.data.augment import cifar_test, cifar_train
 from quadspike.data.geometry import GEOMETRIES
 from quadspike.data.split import Split
 from quadspike.training.distributed import Workers
 from quadspike.training.observer import Moment, Observer
+from quadspike.training.plan import wait
 from quadspike.training.sources import TrainingData, from_splits
 from quadspike.training.start import train
 

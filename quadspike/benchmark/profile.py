@@ -16,8 +16,9 @@ from torch.profiler import ProfilerActivity
 from quadspike.benchmark.contenders import best_own
 from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
-from quadspike.benchmark.timing import Work, copy_rate, wait
+from quadspike.benchmark.timing import Work, copy_rate
 from quadspike.soma import Soma
+from quadspike.training.plan import wait
 from quadspike.training.step import autocast
 
 GROUPS: tuple[tuple[str, str], ...] = (

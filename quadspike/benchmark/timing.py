@@ -12,6 +12,7 @@ import torch
 
 from quadspike.training.graph import capture, warm_up
 from quadspike.training.memory import GIB
+from quadspike.training.plan import wait
 
 Work = Callable[[], object]
 
@@ -77,12 +78,6 @@ def _clock(work: Work, runs: int) -> list[float]:
         work()
         times.append(1e3 * (time.perf_counter() - begin))
     return times
-
-
-def wait(device: torch.device) -> None:
-    """Until the device has done all it was given."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 class Captured:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from statistics import median
 
 import torch
 from torch import Tensor
@@ -62,7 +63,7 @@ def estimate(recipe: Recipe, device: torch.device, workers: Workers) -> Plan:
         per_epoch,
         per_epoch * recipe.epochs,
         seconds * per_epoch,
-        needed.of(share // recipe.accumulate) / GIB,
+        needed.of(at_once) / GIB,
     )
 
 
@@ -120,12 +121,12 @@ class Measured:
     def _median(self, work: Callable[[], None]) -> float:
         times = []
         for _ in range(2 + 3):
-            _wait(self.device)
+            wait(self.device)
             start = time.perf_counter()
             work()
-            _wait(self.device)
+            wait(self.device)
             times.append(time.perf_counter() - start)
-        return sorted(times[2:])[1]
+        return median(times[2:])
 
 
 def deterministic_cost(
@@ -140,6 +141,7 @@ def deterministic_cost(
     return seconds[0] / seconds[1]
 
 
-def _wait(device: torch.device) -> None:
+def wait(device: torch.device) -> None:
+    """Until the device has done all it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
