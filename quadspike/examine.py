@@ -122,5 +122,4 @@ def first_batch(data: TrainingData, images: Images, samples: int) -> Batch:
     source = data.train if images == "training" else data.validation
     if source is None:
         raise QuadspikeError("the recipe holds no images out (validation=0); look at training ones")
-    inputs, labels = zip(*first_samples(source, samples), strict=True)
-    return Batch(torch.cat(inputs, inputs[0].ndim - 4), torch.cat(labels))
+    return Batch.joined(first_samples(source, samples))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -63,6 +63,12 @@ class Batch(NamedTuple):
 
     inputs: Tensor
     labels: Tensor
+
+    @classmethod
+    def joined(cls, batches: Iterable[Batch]) -> Batch:
+        """Several as one, in their order."""
+        inputs, labels = zip(*batches, strict=True)
+        return cls(torch.cat(inputs, inputs[0].ndim - 4), torch.cat(labels))  # clips: time first
 
 
 @dataclass(frozen=True)

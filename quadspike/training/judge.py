@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from quadspike.analysis.health import health
+from quadspike.data.loader import Batch
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.distributed import Workers
@@ -63,8 +64,7 @@ class Judge:
     @cached_property
     def sample(self) -> Tensor:
         """Test samples to look into the network with."""
-        inputs = [batch.inputs for batch in first_samples(self.data.test, LOOKED_AT)]
-        return torch.cat(inputs, inputs[0].ndim - 4)
+        return Batch.joined(first_samples(self.data.test, LOOKED_AT)).inputs
 
     @property
     def chooses_on(self) -> str:

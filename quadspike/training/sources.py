@@ -136,8 +136,7 @@ class _InParts:
     def epoch(self, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
         pieces = self.source.epoch(epoch, start * self.parts)
         for _ in range(start, len(self)):
-            inputs, labels = zip(*islice(pieces, self.parts), strict=True)
-            yield Batch(torch.cat(inputs, inputs[0].ndim - 4), torch.cat(labels))
+            yield Batch.joined(islice(pieces, self.parts))
 
 
 def in_parts(
