@@ -9,7 +9,16 @@ import torch
 from quadspike import LIF, QIF
 from quadspike.analysis.bias import surrogate_bias
 from quadspike.neurons import LearnedQIF
-from quadspike.surrogates import ArcTan, Dspike, LocalZO, Rectangle, Triangle, Window
+from quadspike.surrogates import (
+    ArcTan,
+    Dspike,
+    Evolving,
+    LocalZO,
+    Rectangle,
+    Sigmoid,
+    Triangle,
+    Window,
+)
 
 PEAK = 1 / math.sqrt(2 * math.pi)
 
@@ -74,6 +83,18 @@ def test_a_neuron_that_learns_its_numbers_has_the_same_bias():
 def test_a_smooth_surrogate_is_integrated_too():
     steep = surrogate_bias(QIF(), ArcTan(alpha=50.0))
     assert steep.shift.ratio == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_surrogate_that_evolves_is_taken_as_it_is_when_training_begins():
+    """At K = 1 its slope `K (1 - tanh(K v)^2) / 2` is that of a sigmoid of 2 v."""
+    evolving, neuron = Evolving(), QIF()
+    found, plain = (surrogate_bias(neuron, each) for each in (evolving, Sigmoid(2.0)))
+    assert found.shift.surrogate == pytest.approx(plain.shift.surrogate)
+    assert neuron.surrogate != evolving
+    trained = QIF(surrogate=evolving)
+    trained.progress.fill_(1.0)  # but as its own neuron has it
+    steep = surrogate_bias(neuron, Sigmoid(20.0)).shift.surrogate
+    assert surrogate_bias(trained).shift.surrogate == pytest.approx(steep)
 
 
 @pytest.mark.parametrize(

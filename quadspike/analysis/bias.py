@@ -12,6 +12,7 @@ its regression on u counts, and these two are the straight line of that.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -76,7 +77,10 @@ def surrogate_bias(
     >>> round(literal.shift.ratio, 2), round(literal.stretch.ratio, 2)
     (1.31, 0.03)
     """
-    chosen = neuron.surrogate if surrogate is None else surrogate
+    if surrogate is not None:
+        neuron = copy.deepcopy(neuron)
+        neuron.surrogate = surrogate  # the neuron holds the progress of one that evolves
+    chosen = neuron.surrogate
     pi = neuron.density() if density is None else density
     u_th, origin = number(neuron.threshold), number(neuron.origin)
     given = chosen.constants(neuron)
