@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from quadspike import QuadspikeError
 from quadspike.analysis.energy.counts import synaptic_operations
 from quadspike.analysis.energy.report import energy
 from quadspike.models import Block, Network, create_model
@@ -194,6 +195,17 @@ def test_weights_take_an_emitted_number_in(alpha, between):
         reports.append(row_of(energy(network, (3, 8, 8), inputs=x), "deep"))
     assert reports[0] == reports[1]
     assert reports[0].exact_ops > 0
+
+
+@pytest.mark.parametrize("neuron", [Ternary(), TrainedTernary(), TrainedTernary(alpha=0)], ids=str)
+def test_what_is_no_number_is_refused_and_worth_nothing_is_no_spike(neuron):
+    parts = {"first": nn.Linear(6, 4), "soma": Soma(4, neuron, norm=None), "last": nn.Linear(4, 2)}
+    network, x = Network(OrderedDict(parts), timesteps=2), torch.randn(3, 6)
+    worth = getattr(neuron, "alpha", 1.0)
+    assert (row_of(energy(network, (6,), inputs=9 * x), "last").exact_ops > 0) == (worth != 0)
+    nn.init.constant_(network.first.weight, float("nan"))
+    with pytest.raises(QuadspikeError, match="'last' received values that are not finite"):
+        energy(network, (6,), inputs=x)
 
 
 def test_an_image_that_is_read_again_is_still_real():

@@ -199,8 +199,9 @@ def _observe(
             fired = True
             emitted = getattr(module.neuron.constants(), "emitted", 1.0)
             if isinstance(emitted, Tensor) and emitted.ndim < 2 and module.residual != "after":
-                spikes = out / emitted.view(-1, *[1] * (out.ndim - 2))
-                scaled.append((out, spikes.nan_to_num(0.0, 0.0, 0.0)))  # of nothing, nothing
+                worth = emitted.view(-1, *[1] * (out.ndim - 2))
+                spikes = out / torch.where(worth == 0, 1, worth)  # of nothing, nothing
+                scaled.append((out, spikes))
 
     with _hooked(model, hook), torch.no_grad():
         if not model.somas():
