@@ -95,11 +95,12 @@ def describe_gradient(seen: SomaTrace) -> dict[str, Any]:
 def predicted_factor(seen: SomaTrace) -> float | None:
     """`gain^2 / Var(received) * E[(e S(u) du/dI)^2]`.
 
-    None without a normalisation, or where the neuron mixes the currents of several steps.
+    None without a normalisation, or where the membrane has one of its own or the neuron mixes
+    the currents of several steps.
     """
     norm, received = seen.soma.norm, seen.received
     mixes = type(seen.soma.neuron).mix is not Neuron.mix
-    if norm is None or received is None or mixes:
+    if norm is None or norm.membrane is not None or received is None or mixes:
         return None
     gain = norm.gain * norm.coefficients()[0]
     axes = [axis for axis in range(received.ndim) if axis != 1]
