@@ -68,6 +68,29 @@ def test_the_gradient_of_grades_is_the_true_one(neuron: str, surrogate: str) -> 
     torch.testing.assert_close(found, wanted)
 
 
+@pytest.mark.parametrize("backend", ["reference", "vectorised"])
+@pytest.mark.parametrize(("neuron", "learned"), [("qif-learned", "u_th"), ("glif", "u_th_logit")])
+def test_a_learned_threshold_has_its_true_gradient(neuron: str, learned: str, backend: str) -> None:
+    """By a finite difference: it moves the ramp, and stretches it."""
+    torch.manual_seed(0)
+    soma = Soma(2, neuron, backend=backend, timesteps=3).double()
+    soma.neuron.graded = True
+    x, weights = torch.randn(2, 3, 40, 2, dtype=torch.float64)
+    threshold = getattr(soma.neuron, learned)
+
+    def loss(moved: float) -> Tensor:
+        with torch.no_grad():
+            threshold.add_(moved)
+        total = (soma(x) * weights).sum()
+        with torch.no_grad():
+            threshold.sub_(moved)
+        return total
+
+    wanted = (loss(1e-6) - loss(-1e-6)) / 2e-6
+    (found,) = torch.autograd.grad((soma(x) * weights).sum(), threshold)
+    assert found.sum().item() == pytest.approx(wanted.item(), rel=1e-5)
+
+
 def test_the_first_epochs_are_graded_and_every_evaluation_is_of_spikes(tmp_path: Path) -> None:
     recipe, epochs = tiny(), Epochs()
     network = make_network(recipe, Geometry(1, 8, 10))

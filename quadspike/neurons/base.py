@@ -97,10 +97,26 @@ class Neuron(nn.Module):
         inside = (part > 0).to(u.dtype) * (part < 1).to(u.dtype)
         return part * inside + (part >= 1).to(u.dtype)
 
+    @staticmethod
+    def grade_excess(u: Any, p: Any) -> Any:
+        """How far the membrane is from the middle of the ramp, in lengths of it."""
+        return u / (2 * p.u_th) - 0.5
+
+    @staticmethod
+    def grade_excess_partials(u: Any, p: Any) -> tuple[Any, ...]:
+        """Derivatives of `grade_excess` in u and in the threshold."""
+        slope = 0.5 / p.u_th
+        return slope, -u * slope / p.u_th
+
     @property
     def firing(self) -> Callable[[Any, Any], Any]:
         """What it emits by its membrane."""
         return self.grade if self.graded else self.fire
+
+    @property
+    def firing_excess(self) -> Callable[[Any, Any], Any]:
+        """What `firing_slope` is asked at."""
+        return self.grade_excess if self.graded else self.excess
 
     @property
     def firing_slope(self) -> Surrogate:

@@ -62,8 +62,12 @@ def _passing(neuron: type) -> type:
 
 @cache
 def _graded(neuron: Any) -> type:
-    lines = {"__module__": neuron.__module__, "fire": staticmethod(neuron.grade)}
-    return type(f"Graded{neuron.__name__}", (neuron,), lines)
+    lines = {
+        "fire": staticmethod(neuron.grade),
+        "excess": staticmethod(neuron.grade_excess),
+        "excess_partials": staticmethod(neuron.grade_excess_partials),
+    }
+    return type(f"Graded{neuron.__name__}", (neuron,), {"__module__": neuron.__module__, **lines})
 
 
 def _pass(u: Any, o: Any, x: Any, p: Any) -> Any:

@@ -116,7 +116,7 @@ def _normalised(u: Tensor, norm: Any) -> Tensor:
 
 def spike(neuron: Any, u: Tensor, p: Any, s: Any, draws: Draws | None) -> Tensor:
     """The spikes of membranes `u`, and the gradient that passes them."""
-    fired, v = neuron.firing(u, p), neuron.excess(u, p)
+    fired, v = neuron.firing(u, p), neuron.firing_excess(u, p)
     spikes: Tensor = Spike.apply(v, fired, neuron.firing_slope, s, draws)
     return spikes
 

@@ -57,12 +57,12 @@ class Rectangle(Boxed):
 
 @dataclass(frozen=True)
 class Ramp(Boxed):
-    """`1 / (2 u_th)` where `|u - u_th| <= u_th`: no stand-in, the true slope of a grade."""
+    """1 where `|v| <= 1/2`, of the excess of a grade: no stand-in, but its true slope."""
 
     name: ClassVar[str] = "ramp"
 
     def constants(self, neuron: Thresholded) -> Box:
-        return Box(-neuron.threshold, neuron.threshold, 0.5 / neuron.threshold)
+        return Box(-0.5, 0.5, 1.0)
 
 
 Center = Literal["threshold", "mean", "stationary"]
