@@ -197,6 +197,29 @@ def test_weights_take_an_emitted_number_in(alpha, between):
     assert reports[0].exact_ops > 0
 
 
+class Part(nn.Module):
+    """Some channels, height and width exchanged."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[:, 1:3].transpose(2, 3)
+
+
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_a_part_of_what_is_emitted_counts_as_its_spikes(channels_last):
+    reports = []
+    x = torch.randn(2, 3, 8, 6)
+    for neuron in (Ternary(), TrainedTernary(alpha=torch.linspace(0.5, 1.5, 4))):
+        torch.manual_seed(1)
+        parts = {"conv": nn.Conv2d(3, 4, 3), "soma": Soma(4, neuron), "part": Part()}
+        network = Network(OrderedDict(**parts, deep=nn.Conv2d(2, 5, (3, 2))), timesteps=2)
+        if channels_last:
+            network = network.to(memory_format=torch.channels_last)
+        calibrate(network, x)
+        reports.append(row_of(energy(network, (3, 8, 6), inputs=x), "deep"))
+    assert reports[0] == reports[1]
+    assert reports[0].exact_ops > 0
+
+
 @pytest.mark.parametrize("neuron", [Ternary(), TrainedTernary(), TrainedTernary(alpha=0)], ids=str)
 def test_what_is_no_number_is_refused_and_worth_nothing_is_no_spike(neuron):
     parts = {"first": nn.Linear(6, 4), "soma": Soma(4, neuron, norm=None), "last": nn.Linear(4, 2)}

@@ -211,8 +211,10 @@ def _observe(
 
 
 def _plain_spikes(x: Tensor, scaled: list[tuple[Tensor, Tensor]]) -> Tensor:
-    found = (spikes.reshape(x.shape) for out, spikes in scaled if _same_memory(out, x))
-    return next(found, x)
+    for out, spikes in scaled:
+        if _same_memory(out, x):  # all of it in whatever shape, or a part
+            return spikes.as_strided(x.shape, x.stride(), x.storage_offset() - out.storage_offset())
+    return x
 
 
 def _same_memory(one: Tensor, other: Tensor) -> bool:
