@@ -85,8 +85,8 @@ def examine_layers(
 ) -> dict[str, Any]:
     """What `analysis.gradients.examine` finds in a run's folder or a recipe, and of what it is.
 
-    A run's last weights and a recipe's initial ones unless said otherwise; in float32, whatever
-    the precision of the run.
+    A run's last weights and a recipe's initial ones unless said otherwise; in float32, or float64
+    where the recipe computes in that.
     """
     subject = Subject.of(given)
     chosen: Weights = weights or ("last" if subject.folder else "initial")
