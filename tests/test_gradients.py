@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from quadspike import QIF, Network, Soma, create_model
+from quadspike import LIF, QIF, Network, Soma, create_model
 from quadspike.analysis.gradients import examine
 from quadspike.analysis.traces import trace
 from quadspike.neurons import GLIF, NEURONS, PLIF, TrainedTernary
 from quadspike.norms import NORMS
+from quadspike.randomness import Key
 from quadspike.surrogates import Rectangle, Window
 
 
@@ -36,6 +37,17 @@ def test_looking_changes_nothing():
     assert not model.training
     assert {soma.backend for soma in model.somas().values()} == {"auto"}
     assert not any("excess" in vars(soma.neuron) for soma in model.somas().values())
+
+
+def test_a_surrogate_that_draws_is_looked_at_without_torch_s_random_numbers():
+    model, x = (
+        create_model("cnn", neuron=LIF(surrogate="local-zo"), seed=1),
+        torch.randn(8, 3, 8, 8),
+    )
+    before = torch.get_rng_state()
+    one, two = (examine(model, lambda net: net(x, key=Key(0, 0)).sum()) for _ in range(2))
+    assert one == two
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_the_gradients_are_those_of_training():

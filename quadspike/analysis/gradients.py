@@ -25,9 +25,11 @@ from torch import Tensor
 
 from quadspike.analysis.membranes import describe_membranes
 from quadspike.analysis.traces import BlockTrace, Loss, SomaTrace, trace
+from quadspike.draws import Draws
 from quadspike.models import Network
 from quadspike.neurons import Neuron
 from quadspike.ops.constants import at_step
+from quadspike.randomness import Key
 
 
 def examine(model: Network, loss: Loss) -> dict[str, Any]:
@@ -113,9 +115,12 @@ def mean_square_slope(seen: SomaTrace) -> float:
     neuron, squares = seen.soma.neuron, []
     constants, given = neuron.constants(), neuron.surrogate.constants(neuron)
     before = spikes = torch.zeros_like(seen.membranes[0])
+    # Draws of its own, the same at every look.
+    draws = Draws.of(Key(0, 0), "", neuron.surrogate.draws, before)
     for t, u in enumerate(seen.membranes):
         p = at_step(constants, t, u)
-        slope = neuron.surrogate.slope(neuron.excess(u, p), at_step(given, t, u))
+        s = at_step(given, t, u)
+        slope = neuron.surrogate.slope(neuron.excess(u, p), s, draws.at(t))
         passed = getattr(p, "emitted", 1.0) * slope * _taken(neuron, before, spikes, p)
         squares.append(float(passed.square().mean()))
         before, spikes = u, neuron.fire(u, p).to(u.dtype)
