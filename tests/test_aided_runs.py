@@ -11,9 +11,9 @@ from torch import nn
 from quadspike import Network, Soma, create_model, load_model
 from quadspike.data.split import Split
 from quadspike.deploy import fold, stream
+from quadspike.models.files import read_tensors
 from quadspike.training import Recipe, evaluate, train
 from quadspike.training.checkpoint import load_checkpoint
-from quadspike.training.network import read_tensors
 from tests.conftest import run_cli
 
 QUICK = ("--epochs", "2", "--timesteps", "2", "--device", "cpu")

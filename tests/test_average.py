@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from quadspike import LIF, create_model
+from quadspike.models.files import read_tensors
 from quadspike.training import Recipe, evaluate, train
 from quadspike.training.average import Average
 from quadspike.training.checkpoint import load_checkpoint
@@ -19,7 +20,7 @@ from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedStep
 from quadspike.training.memory import need
-from quadspike.training.network import copy_weights, make_network, read_tensors
+from quadspike.training.network import copy_weights, make_network
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee

@@ -152,7 +152,7 @@ def test_the_folder_of_data_has_the_same_names_everywhere(command, capsys):
         (["energy", "resnet19", "--timesteps", "0"], "timesteps"),
         (["energy", "resnet19", "--rate", "-1"], ">= 0"),
         (["energy", "resnet19", "--mac", "0"], "must be a number > 0"),
-        (["energy", "--weights", "nowhere.safetensors"], "cannot read a model"),
+        (["energy", "--weights", "nowhere.safetensors"], "cannot read weights"),
         (["energy", "cnn", "--inputs", "nowhere.npy"], "cannot read inputs"),
         (["energy", "cnn", "--inputs", "x", "--rate", "0.1"], "leave --rate out"),
         (["figures", "out", "--a", "-1"], "a > 0"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from quadspike import QuadspikeError
+from quadspike import QuadspikeError, train
 from quadspike.examine import examine_layers
 from quadspike.records import export
 from quadspike.records.energy import run_energy
 from quadspike.training import evaluate
+from quadspike.training.folder import RunFolder
 
 READERS = {
     "evaluate": evaluate,
@@ -35,6 +37,17 @@ def test_a_run_that_was_stopped_before_it_had_a_best_epoch(run: Path) -> None:
     (run / "best.safetensors").unlink()
     with pytest.raises(QuadspikeError, match=r"no best\.safetensors yet.* finish it with --resume"):
         evaluate(run, weights="best")
+
+
+@pytest.mark.parametrize("reader", [*READERS, "init_from"])
+def test_weights_in_which_a_bit_has_changed(run: Path, reader: str) -> None:
+    content = bytearray((run / "last.safetensors").read_bytes())
+    content[-2] ^= 1
+    (run / "last.safetensors").write_bytes(content)
+    start = partial(train, RunFolder(run).read_recipe(), out=run.parent / "next", device="cpu")
+    readers = {**READERS, "init_from": lambda run: start(init_from=run)}
+    with pytest.raises(QuadspikeError, match=r"last\.safetensors is damaged"):
+        readers[reader](run)
 
 
 @pytest.mark.parametrize("reader", READERS)

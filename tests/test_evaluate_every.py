@@ -15,10 +15,10 @@ from rich.console import Console
 
 from quadspike import QuadspikeError
 from quadspike.cli.display import Display
+from quadspike.models.files import read_tensors
 from quadspike.records.metrics import check_epochs, compact, summarise
 from quadspike.training import Observer, Recipe, Result, train
 from quadspike.training.evaluate import evaluate
-from quadspike.training.network import read_tensors
 
 RECIPE = Recipe(
     "rare", "digits", "mlp", epochs=5, batch_size=256, lr=0.05, validation=100, evaluate_every=3

@@ -16,6 +16,7 @@ from quadspike.data.loader import Batch
 from quadspike.data.split import Split
 from quadspike.deploy import check_fold, fold, stream
 from quadspike.draws import Draws
+from quadspike.models.files import read_tensors
 from quadspike.neurons import NEURONS
 from quadspike.randomness import Key, uniform
 from quadspike.surrogates import SURROGATES, create_surrogate
@@ -25,7 +26,7 @@ from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.graph import CapturedCount, CapturedStep, choose_runners
 from quadspike.training.muon import _directions
-from quadspike.training.network import copy_weights, make_network, read_tensors, to_device
+from quadspike.training.network import copy_weights, make_network, to_device
 from quadspike.training.reproducible import algorithms
 from quadspike.training.samples import random_batch
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate

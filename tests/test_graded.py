@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from quadspike import LIF, QIF, Network, QuadspikeError, Soma
 from quadspike.cli.display import Display
 from quadspike.data.geometry import Geometry
+from quadspike.models.files import read_tensors
 from quadspike.neurons import Ternary
 from quadspike.training import Recipe, train
-from quadspike.training.network import make_network, read_tensors
+from quadspike.training.network import make_network
 from quadspike.training.trainee import Trainee, grading
 from tests.watching import Epochs, Interrupt
 

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
+import random
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from quadspike import LIF, QIF, QuadspikeError, create_model, list_models, load_model, save_model
@@ -189,8 +193,6 @@ def test_a_neuron_that_could_not_be_loaded_is_not_saved(tmp_path):
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
-    from safetensors.torch import save_file
-
     path = save_model(make("cnn")[0], tmp_path / "model.safetensors")
     cases = {
         "cut": (path.read_bytes()[:-100], "cannot read"),
@@ -212,6 +214,45 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         load_model(path, num_classes=3)
     with pytest.raises(QuadspikeError, match="option of a model"):
         load_model(path, classes=3)
+
+
+def test_one_changed_bit_is_refused(tmp_path):
+    whole = save_model(make("cnn")[0], tmp_path / "model.safetensors").read_bytes()
+    for place in random.Random(0).sample(range(len(whole)), 40):
+        content = bytearray(whole)
+        content[place] ^= 1 << place % 8
+        (tmp_path / "bad").write_bytes(content)
+        with pytest.raises(QuadspikeError):
+            load_model(tmp_path / "bad")
+
+
+def resave(path, change):
+    """The file at `path` without its checksum, as before there was one, and changed."""
+    content = json.loads(safe_open(path, "pt").metadata()["quadspike"])
+    del content["crc32"]
+    change(content)
+    save_file(load_file(path), path, {"quadspike": json.dumps(content)})
+    return path
+
+
+def test_a_file_without_a_checksum_is_read(tmp_path):
+    model, x = make("cnn")
+    path = resave(save_model(model, tmp_path / "m"), lambda content: None)
+    assert torch.equal(load_model(path)(x), model(x))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content["config"].update(of_later=1),
+        lambda content: content["config"].pop("name"),
+        lambda content: content.update(config=[]),
+    ],
+)
+def test_a_configuration_of_another_version_is_refused(tmp_path, change):
+    path = resave(save_model(make("cnn")[0], tmp_path / "m"), change)
+    with pytest.raises(QuadspikeError, match="use the version that wrote it"):
+        load_model(path)
 
 
 # -- bad input -------------------------------------------------------------------------

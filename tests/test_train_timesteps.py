@@ -17,11 +17,12 @@ from quadspike.data.geometry import Geometry
 from quadspike.data.split import Split
 from quadspike.examine import examine_layers
 from quadspike.models import load_model
+from quadspike.models.files import read_tensors
 from quadspike.records.words import heading, shown
 from quadspike.training import Recipe, evaluate, train
 from quadspike.training.distributed import Workers
 from quadspike.training.memory import GIB, Need, need, out_of_memory
-from quadspike.training.network import make_network, read_tensors
+from quadspike.training.network import make_network
 from quadspike.training.plan import Measured, estimate
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,50 @@ from safetensors.torch import save
 from torch import Tensor
 
 from quadspike.atomic import write_atomic
+from quadspike.checksum import checksum
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.network import Network
 from quadspike.models.registry import create_model
 from quadspike.neurons import NEURONS
 
 FORMAT = 1
-_HEADER = "quadspike"
+_HEADER, _CHECKSUM = "quadspike", "crc32"
 
 
 def save_model(model: Network, path: str | Path) -> Path:
     """Write weights and configuration to one file, all or nothing."""
     target = Path(path)
-    header = json.dumps({"format": FORMAT, "config": configuration(model)})
-    tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
-    write_atomic(target, save(tensors, metadata={_HEADER: header}))
+    write_tensors(model.state_dict(), target, config=configuration(model))
     return target
+
+
+def write_tensors(tensors: Mapping[str, Tensor], target: Path, **content: Any) -> None:
+    """Tensors, what else is to be said of them and a checksum of both, all or nothing."""
+    plain = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    content = {"format": FORMAT, **content}
+    content[_CHECKSUM] = checksum(json.dumps(content), plain)
+    # One entry: safetensors writes several in whatever order.
+    write_atomic(target, save(plain, {_HEADER: json.dumps(content)}))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, ours or others'; nothing in it is ever run."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and what the file says of them."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = (file.metadata() or {}).get(_HEADER)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise QuadspikeError(f"cannot read weights from {path}: {error}") from None
+    content = {} if header is None else _parse(header, path)
+    stated = content.pop(_CHECKSUM, None)  # files of others have none, nor have older ones
+    if stated not in (None, checksum(json.dumps(content), tensors)):
+        raise QuadspikeError(f"{path} is damaged: its checksum is another; put back a copy of it")
+    return tensors, content
 
 
 def configuration(model: Network) -> dict[str, Any]:
@@ -45,19 +74,19 @@ def configuration(model: Network) -> dict[str, Any]:
 def load_model(path: str | Path, **overrides: Any) -> Network:
     """The model saved at `path`; `overrides` change its configuration, such as `timesteps`."""
     target = Path(path)
-    try:
-        with safe_open(target, framework="pt") as file:
-            header = (file.metadata() or {}).get(_HEADER)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise QuadspikeError(f"cannot read a model from {target}: {error}") from None
-    if header is None:
+    tensors, content = _read(target)
+    config = content.get("config")
+    if config is None:
         raise QuadspikeError(
             f"{target} holds tensors but no quadspike configuration: not saved by save_model"
         )
-    saved = _parse(header, target)
+    if not isinstance(config, dict) or not {"name"} <= config.keys() <= {"name", *_options()}:
+        raise QuadspikeError(
+            f"the configuration in {target} is none of this version of quadspike; use the version "
+            "that wrote it"
+        )
     check_overrides(overrides)
-    return rebuild({**saved, **overrides}, tensors, target)
+    return rebuild({**config, **overrides}, tensors, target)
 
 
 def rebuild(config: dict[str, Any], tensors: dict[str, Tensor], source: Path) -> Network:
@@ -80,9 +109,12 @@ def hold_initial_membranes(model: Network, tensors: dict[str, Tensor]) -> None:
 
 def check_overrides(overrides: dict[str, Any]) -> None:
     """Only what `create_model` takes can be overridden."""
-    allowed = [name for name in signature(create_model).parameters if name != "name"]
     for name in overrides:
-        check_name("option of a model", name, allowed)
+        check_name("option of a model", name, _options())
+
+
+def _options() -> list[str]:
+    return [name for name in signature(create_model).parameters if name != "name"]
 
 
 def _dtype(tensors: dict[str, Tensor]) -> torch.dtype:
@@ -91,8 +123,8 @@ def _dtype(tensors: dict[str, Tensor]) -> torch.dtype:
 
 def _parse(header: str, target: Path) -> dict[str, Any]:
     try:
-        content = json.loads(header)
-        version, config = content["format"], dict(content["config"])
+        content = dict(json.loads(header))
+        version = content["format"]
     except (ValueError, KeyError, TypeError):
         raise QuadspikeError(f"the configuration in {target} is damaged") from None
     if version != FORMAT:
@@ -100,4 +132,4 @@ def _parse(header: str, target: Path) -> dict[str, Any]:
             f"{target} has format {version}; this version of quadspike reads format {FORMAT}: "
             "update quadspike"
         )
-    return config
+    return content

@@ -23,12 +23,12 @@ from quadspike.atomic import write_atomic, write_text
 from quadspike.deploy import fold
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network, load_model
-from quadspike.models.files import configuration, rebuild
+from quadspike.models.files import configuration, read_tensors, rebuild
 from quadspike.models.synapses import Synapse
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.folder import RunFolder, sha256
-from quadspike.training.network import read_tensors, to_device
+from quadspike.training.network import to_device
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import device_name
 from quadspike.training.reproducible import algorithms

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from quadspike.atomic import write_atomic
+from quadspike.checksum import checksum
 from quadspike.errors import QuadspikeError
 from quadspike.training.network import unshared
 from quadspike.training.recipe import Recipe
@@ -79,7 +79,7 @@ def save_checkpoint(
     header = {"format": FORMAT, "recipe": recipe.as_dict(), "progress": asdict(progress)}
     plain = unshared(tensors)
     text = json.dumps(header)
-    write_atomic(path, save(plain, {_HEADER: text, _CHECKSUM: _checksum(text, plain)}))
+    write_atomic(path, save(plain, {_HEADER: text, _CHECKSUM: checksum(text, plain)}))
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
@@ -96,7 +96,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
                     f"format {FORMAT}; use the version that wrote it"
                 )
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if found.get(_CHECKSUM) != _checksum(found[_HEADER], tensors):
+        if found.get(_CHECKSUM) != checksum(found[_HEADER], tensors):
             raise ValueError("its checksum is another")
         recipe = Recipe.from_dict(content["recipe"])
         return Checkpoint(recipe, Progress(**content["progress"]), tensors)
@@ -111,16 +111,6 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 _DAMAGE = (OSError, SafetensorError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
 """What a file that was cut or flipped makes its readers raise."""
-
-
-def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
-    """Of everything: safetensors would not notice a flipped byte within a tensor."""
-    value = zlib.crc32(header.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        value = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), value)
-        value = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, value)
-    return f"{value:08x}"
 
 
 def _learned(step: Step) -> dict[str, dict[str, Tensor]]:

@@ -10,13 +10,13 @@ from typing import Any
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.models import Network, load_model
-from quadspike.models.files import hold_initial_membranes
+from quadspike.models.files import hold_initial_membranes, read_tensors
 from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from quadspike.training.datasets import choose_data
 from quadspike.training.distributed import Workers, choose_device
 from quadspike.training.folder import RunFolder
-from quadspike.training.network import load_weights, read_tensors, to_device
+from quadspike.training.network import load_weights, to_device
 from quadspike.training.recipe import Recipe
 from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Score, score

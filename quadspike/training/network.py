@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor, nn
 
 from quadspike import composition
 from quadspike.aids.imp import learn_initial_membranes
-from quadspike.atomic import write_atomic
 from quadspike.data.geometry import Geometry
 from quadspike.errors import QuadspikeError
 from quadspike.losses import LOSSES
 from quadspike.models import Network, create_model, save_model
+from quadspike.models.files import read_tensors, write_tensors
 from quadspike.models.mode import evaluating
 from quadspike.neurons import NEURONS, Neuron
 from quadspike.norms import BatchNorm, synchronize
@@ -142,15 +140,6 @@ def load_weights(model: Network, source: Path) -> list[str]:
     return sorted(own.keys() - fitting.keys())
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file; nothing in it is ever run."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise QuadspikeError(f"cannot read weights from {path}: {error}") from None
-
-
 def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Copies on the CPU that share no memory, as safetensors wants them."""
     return {n: t.detach().to("cpu", copy=True).contiguous() for n, t in tensors.items()}
@@ -166,7 +155,7 @@ def write_weights(model: Network, tensors: dict[str, Tensor], path: Path) -> Non
         finally:
             model.load_state_dict(kept)
     else:
-        write_atomic(path, save(unshared(tensors)))
+        write_tensors(unshared(tensors), path)
 
 
 def copy_weights(model: nn.Module) -> dict[str, Tensor]:
