@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
 import os
 import signal
@@ -15,9 +16,10 @@ import pytest
 import torch
 from torch import nn
 
-from quadspike import LIF, Network, QuadspikeError, Soma, create_model
+from quadspike import LIF, Network, QuadspikeError, QuadspikeWarning, Soma, create_model
 from quadspike.data.split import Split
 from quadspike.models import load_model
+from quadspike.models.files import read_tensors
 from quadspike.norms import BatchNorm
 from quadspike.recipes import create_recipe
 from quadspike.training import Observer, Recipe, start, train
@@ -27,7 +29,7 @@ from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.memory import GIB, need, out_of_memory
-from quadspike.training.network import load_weights, make_network, read_tensors
+from quadspike.training.network import load_weights, make_network
 from quadspike.training.schedule import learning_rate
 from quadspike.training.step import Step
 
@@ -237,6 +239,21 @@ def test_tensorboard_gets_the_same_numbers(tmp_path: Path) -> None:
     written = [event.value for event in events.Scalars("test_accuracy")]
     assert written == pytest.approx([line["test_accuracy"] for line in lines])
     assert "rates/hidden1.soma" in events.Tags()["scalars"]
+
+
+@pytest.mark.parametrize("when", ["__init__", "add_scalar", "close"])
+def test_a_run_goes_on_where_tensorboard_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    pytest.importorskip("tensorboard", reason="the extra log is absent")
+
+    def full(*args: Any, **options: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(f"torch.utils.tensorboard.SummaryWriter.{when}", full)
+    with pytest.warns(QuadspikeWarning, match="cannot write .*tensorboard: No space left"):
+        result = run(tmp_path / "run", tiny())
+    assert result.status == "finished"
 
 
 def test_each_epoch_is_counted_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
