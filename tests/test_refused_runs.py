@@ -7,8 +7,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 import torch
@@ -16,9 +18,11 @@ from safetensors.torch import load_file, save_file
 
 from quadspike import QuadspikeError
 from quadspike.data.split import Split
+from quadspike.errors import WriteError
 from quadspike.models import create_model, save_model
 from quadspike.training.checkpoint import load_checkpoint
 from quadspike.training.folder import RunFolder
+from quadspike.training.observer import Observer
 from quadspike.training.recipe import Recipe
 from quadspike.training.start import train
 from quadspike.training.step import Step
@@ -141,6 +145,49 @@ def test_a_run_that_came_in_between_is_not_overwritten(tmp_path):
         folder.write_metrics([{"epoch": 1}])
     with pytest.raises(QuadspikeError, match="already holds a run"), folder.opened(RECIPE):
         pytest.fail("it was opened a second time")
+
+
+class Meddler(Observer):
+    """Does something to the run's folder after its first epoch."""
+
+    def __init__(self, act):
+        self.act = act
+
+    def epoch(self, metrics):
+        if metrics["epoch"] == 1:
+            self.act()
+
+
+@pytest.mark.filterwarnings("ignore:cannot write .*tensorboard")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("gone", [shutil.rmtree, lambda run: run.rename(run.parent / "moved")])
+def test_a_folder_moved_or_removed_meanwhile_is_made_anew(tmp_path, gone):
+    recipe, run = RECIPE.but(epochs=2), tmp_path / "run"
+    whole = train(recipe, out=tmp_path / "whole", device="cpu")
+    train(recipe, out=run, device="cpu", observers=[Meddler(lambda: gone(run))])
+    assert RunFolder(run).read_recipe() == recipe
+    for name in ("last.safetensors", "best.safetensors"):
+        assert (run / name).read_bytes() == (whole.folder / name).read_bytes()
+    again = train(recipe, out=run, device="cpu", resume=True)
+    assert again.test_accuracy == whole.test_accuracy
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_folder_that_is_another_run_s_by_now_is_left_alone(tmp_path, ended):
+    run, other = RunFolder(tmp_path / "run"), RECIPE.but(lr=0.5)
+    with ExitStack() as runs:
+        keep = runs.enter_context(run.opened(RECIPE))
+        keep()
+        run.path.rename(tmp_path / "moved")
+        with ExitStack() as theirs:
+            theirs.enter_context(run.opened(other))
+            run.write_metrics([])
+            if not ended:
+                runs.enter_context(theirs.pop_all())
+        reason = "whose recipe differs" if ended else "another process is training"
+        with pytest.raises(WriteError, match=f"was moved or removed .*: .*{reason}"):
+            keep()
+    assert run.read_recipe() == other
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

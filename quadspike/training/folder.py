@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from quadspike.training.field_values import OWN
 from quadspike.training.recipe import Recipe
 
 FORMAT = 1
+LOCK = ".lock"
 
 
 @dataclass(frozen=True)
@@ -159,26 +160,15 @@ class RunFolder:
         resume: bool = False,
         init_from: Path | None = None,
         fingerprint: str | None = None,
-    ) -> Iterator[None]:
+    ) -> Iterator[Callable[[], None]]:
         """Ours alone for as long as the run lasts; a kill gives it back by itself.
 
         `fingerprint` is that of the weights just read from `init_from`; a run that goes on has
-        none.
+        none. What it gives is to be called before anything is written: a folder that was moved or
+        removed meanwhile is made anew, unless it is another run's by now.
         """
+        held = self._lock()
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            held = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise WriteError(f"cannot write to {self.path}: {error.strerror}") from None
-        try:
-            taken = f"another process is training in {self.path}; wait, or choose another --out"
-            if not lock(held, taken):
-                warnings.warn(
-                    f"{self.path} lies where files cannot be locked: see to it that no other "
-                    "process trains in it",
-                    QuadspikeWarning,
-                    stacklevel=2,
-                )
             self.check(recipe, resume)  # again: another run may have been here since
             if not self.begun or fingerprint is not None:
                 content = {"format": FORMAT, "recipe": recipe.as_dict()}
@@ -186,9 +176,53 @@ class RunFolder:
                     content["init_from"] = str(init_from)
                     content["init_from_sha256"] = fingerprint
                 write_text(self.recipe, json.dumps(content, indent=2) + "\n")
-            yield
+            start = self.recipe.read_text(encoding="utf-8")
+
+            def keep() -> None:
+                nonlocal held
+                if self._is_lock(held):
+                    return
+                try:
+                    before, held = held, self._lock()
+                    os.close(before)
+                    self.check(recipe, resume=True)
+                except QuadspikeError as error:
+                    raise WriteError(
+                        f"{self.path} was moved or removed while this run trained in it: {error}"
+                    ) from None
+                write_text(self.recipe, start)
+
+            yield keep
         finally:
             os.close(held)
+
+    def _lock(self) -> int:
+        """The folder's lock in our hands; the folder is made."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            held = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise WriteError(f"cannot write to {self.path}: {error.strerror}") from None
+        taken = f"another process is training in {self.path}; wait, or choose another --out"
+        try:
+            if not lock(held, taken):
+                warnings.warn(
+                    f"{self.path} lies where files cannot be locked: see to it that no other "
+                    "process trains in it",
+                    QuadspikeWarning,
+                    stacklevel=4,
+                )
+        except QuadspikeError:
+            os.close(held)
+            raise
+        return held
+
+    def _is_lock(self, held: int) -> bool:
+        """Whether that is the lock of the folder that lies here now."""
+        try:
+            return os.path.samestat(os.fstat(held), os.stat(self.path / LOCK))
+        except OSError:
+            return False
 
     def goes_on(self, resume: bool) -> bool:
         """Whether a run goes on from a checkpoint; an ended one that has lost it is refused."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -105,11 +105,13 @@ class Training:
     def total_step(self) -> int:
         return self.progress.epoch * self.per_epoch + self.progress.step
 
-    def run(self, stop: Stop, save_every: float, called: float) -> Result:
+    def run(self, stop: Stop, save_every: float, called: float, keep: Callable[[], None]) -> Result:
         """All epochs that are left; saves and ends early when `stop` says so.
 
-        The time counts from `called` on, by the monotonic clock.
+        The time counts from `called` on, by the monotonic clock. `keep` is called before anything
+        is written; see `RunFolder.opened`.
         """
+        self.keep = keep
         workload = Workload(self.recipe, self.data.geometry.size, self.per_epoch)
         self.clock = Clock(called, self.progress.seconds, save_every, self.total_step, workload)
         left = self.progress.epoch < self.recipe.epochs
@@ -213,6 +215,7 @@ class Training:
         self.progress.epoch, self.progress.step = epoch, 0
         self.step.totals.zero_()
         if self.workers.first:
+            self.keep()
             self.folder.write_metrics(self.progress.history)
         for watcher in self.observers:
             watcher.epoch(line)
@@ -248,6 +251,7 @@ class Training:
         if self.workers.first:
             sums = self.step.totals if totals is None else totals
             tensors = run_tensors(self.step, sums, self.best)
+            self.keep()
             save_checkpoint(self.folder.checkpoint, self.recipe, self.progress, tensors)
         self.clock.saved()
         for watcher in self.observers:

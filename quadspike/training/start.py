@@ -107,7 +107,7 @@ def train(
             kernels,
         )
         ours = folder.opened(recipe, resume, first_weights, fingerprint)
-        with ours if workers.first else nullcontext():
+        with ours if workers.first else nullcontext(_nothing) as keep:
             if workers.first and folder.goes_on(resume) != going_on:
                 raise QuadspikeError(
                     f"another process has trained in {folder.path} since; give the same command "
@@ -122,7 +122,11 @@ def train(
                 )
             if workers.first:
                 folder.forget_end(going_on)
-            return run.run(stop, 60 * checkpoint_minutes, called)
+            return run.run(stop, 60 * checkpoint_minutes, called, keep)
+
+
+def _nothing() -> None:
+    """What the other workers have to keep."""
 
 
 def default_folder(recipe: Recipe) -> Path:
