@@ -17,6 +17,7 @@ from quadspike import QuadspikeError
 from quadspike.data.events import cache as cache_module
 from quadspike.data.events import clips
 from quadspike.data.events.aedat import read_aedat, write_aedat
+from quadspike.data.events.folder import load_event_folder
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing, to_bytes
 from quadspike.errors import QuadspikeWarning
@@ -199,6 +200,21 @@ def test_a_killed_build_leaves_nothing_to_be_mistaken_for_whole(root):
     assert not list((root / "frames").glob("*.frames"))
     assert built(root) == 80
     assert not list((root / "frames").glob(".*.partial"))
+
+
+def test_what_a_killed_build_left_is_swept_up_whatever_the_folder_is_called(tmp_path):
+    def make(tone):
+        for number in range(2):
+            path = tmp_path / "set [a-b]*" / "class" / f"{tone}{number}.aedat"
+            write_aedat(recording(number), path)
+        return load_event_folder(tmp_path / "set [a-b]*", 4, split="last")
+
+    make("low")
+    frames = only(tmp_path / "set [a-b]*.frames")
+    left_over = frames.with_name(f".{frames.name}.1-abcd.partial")
+    left_over.touch()
+    make("high")
+    assert not left_over.exists()
 
 
 def test_a_second_process_waits_and_reads_what_the_first_made(root):

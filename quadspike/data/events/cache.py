@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -122,7 +123,7 @@ class FrameCache:
         workers: int | None,
     ) -> None:
         if alone:
-            for left_over in self.folder.glob(f".{self.path.name}.*.partial"):
+            for left_over in self.folder.glob(f".{escape(self.path.name)}.*.partial"):
                 left_over.unlink(missing_ok=True)
         partial = partial_name(self.path)
         try:
