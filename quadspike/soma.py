@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from quadspike import ops
 from quadspike.call import Call, Timed
-from quadspike.errors import QuadspikeError, check_name
+from quadspike.errors import QuadspikeError, check_count, check_name
 from quadspike.neurons import Neuron, create_neuron
 from quadspike.neurons.base import check_sequence, check_state
 from quadspike.norms import BatchNorm, create_norm
@@ -49,7 +49,7 @@ class Soma(Timed):
         super().__init__()
         if residual is not None:
             check_name("residual place", residual, ("before", "after"))
-        self.channels = channels
+        self.channels = check_count("channels", channels)
         self.residual = residual
         self.neuron = create_neuron(neuron)
         self.neuron.fit(channels, timesteps)

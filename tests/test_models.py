@@ -265,6 +265,8 @@ def test_a_configuration_of_another_version_is_refused(tmp_path, change):
         ({"name": "cnn", "neuron": "lef"}, "did you mean 'lif'"),
         ({"name": "cnn", "norm": "tdn"}, "did you mean 'tdbn'"),
         ({"name": "cnn", "num_classes": 0}, "num_classes"),
+        ({"name": "cnn", "seed": 1.5}, "seed must be a whole number"),
+        ({"name": "cnn", "seed": 2**64}, "seed must be a whole number"),
         ({"name": "cnn", "in_channels": 1.5}, "in_channels"),
         ({"name": "resnet8", "residual": "sum"}, "residual form"),
         ({"name": "resnet8", "shortcut_neuron": False}, "shortcuts need a neuron"),

@@ -288,3 +288,18 @@ def test_bad_inputs_are_refused(x, message):
 def test_bad_options_are_refused(make, message):
     with pytest.raises(QuadspikeError, match=message):
         make()
+
+
+@pytest.mark.parametrize("steps", [0, -1, 2.5, "3", None])
+def test_timesteps_set_later_are_checked_too(steps):
+    net = small()
+    net.timesteps = steps
+    with pytest.raises(QuadspikeError, match="timesteps must be a whole number >= 1"):
+        net(torch.zeros(2, 2, 6, 6))
+
+
+def test_a_readout_set_later_is_checked_too():
+    net = small()
+    net.readout = "frist"
+    with pytest.raises(QuadspikeError, match="unknown readout 'frist'"):
+        net.predict(torch.zeros(2, 2, 3))

@@ -68,7 +68,8 @@ def test_bad_parameters_are_refused_with_the_reason(make, message):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (torch.zeros(0, 3), "time axis is empty"),
+        (torch.zeros(0, 3), "has an empty axis"),
+        (torch.zeros(3, 0, 4), "has an empty axis"),
         (torch.zeros(3), r"\[T, B, ...\]"),
         (torch.zeros(3, 2, dtype=torch.long), "floating"),
         ([[1.0]], "floating tensor"),
@@ -82,6 +83,8 @@ def test_bad_inputs_are_refused_with_the_reason(x, message):
 def test_parameters_and_states_must_fit_the_input():
     with pytest.raises(QuadspikeError, match="3 channels"):
         QIF(a=torch.full((3,), 0.25))(torch.zeros(2, 2, 4))
+    with pytest.raises(QuadspikeError, match=r"what run\(\) returned beside the spikes, got tuple"):
+        QIF().run(torch.zeros(2, 3), (torch.zeros(3), torch.zeros(3), 0))
     _, state = QIF().run(torch.zeros(2, 3))
     with pytest.raises(QuadspikeError, match="state"):
         QIF().run(torch.zeros(2, 4), state)

@@ -54,7 +54,7 @@ def test_bfloat16_in_gives_bfloat16_out_with_float32_inside():
     ("act", "message"),
     [
         (lambda: Soma(3)(torch.zeros(2, 2, 4, 3, 3)), "3 channels"),
-        (lambda: Soma(3)(torch.zeros(0, 2, 3, 3, 3)), "time axis is empty"),
+        (lambda: Soma(3)(torch.zeros(0, 2, 3, 3, 3)), "has an empty axis"),
         (lambda: Soma(3)(torch.zeros(2, 2, 3, 3, 3, dtype=torch.int)), "floating"),
         (lambda: Soma(3)(*[torch.zeros(2, 2, 3)], residual=torch.zeros(2, 2, 3)), "no residual"),
         (lambda: Soma(3, residual="after")(torch.zeros(2, 2, 3)), "residual='after', got none"),
@@ -64,6 +64,7 @@ def test_bfloat16_in_gives_bfloat16_out_with_float32_inside():
             lambda: Soma(3, residual="after")(torch.zeros(4, 2, 3), residual=torch.zeros(2, 4, 3)),
             "does not fit",
         ),
+        (lambda: Soma("3", norm=None), "channels must be a whole number >= 1, got '3'"),
         (lambda: Soma(3, QIF), "such as QIF"),
         (lambda: Soma(3, None), "such as QIF"),
         (lambda: Soma(3, neuron="qiff"), "did you mean 'qif'"),

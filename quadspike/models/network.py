@@ -117,7 +117,8 @@ class Network(Chain):
 
     def predict(self, logits: Tensor) -> Tensor:
         """Class scores `[B, classes]` from the logits of every step, as `readout` says."""
-        return logits.mean(0) if self.readout == "mean" else logits[-1]
+        readout = check_name("readout", self.readout, get_args(Readout))
+        return logits.mean(0) if readout == "mean" else logits[-1]
 
     def somas(self) -> dict[str, Soma]:
         """Every soma by name, in order."""
@@ -159,7 +160,7 @@ class Network(Chain):
             raise QuadspikeError(f"the input has an empty axis: {tuple(x.shape)}")
         names = {module: name for name, module in self.named_modules()}
         if x.ndim == self.input_rank:
-            steps = self.timesteps if timesteps is None else check_count("timesteps", timesteps)
+            steps = check_count("timesteps", self.timesteps if timesteps is None else timesteps)
             call = Call(steps, x.shape[0], names)
         else:
             if timesteps not in (None, x.shape[0]):

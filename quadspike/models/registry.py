@@ -206,6 +206,8 @@ def seeded(seed: int | None) -> Iterator[None]:
     if seed is None:
         yield
         return
+    if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**64:
+        raise QuadspikeError(f"seed must be a whole number of at most 64 bits, got {seed!r}")
     before = torch.get_rng_state()
     try:
         torch.default_generator.manual_seed(seed)

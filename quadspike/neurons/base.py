@@ -322,8 +322,8 @@ def check_sequence(x: Tensor) -> None:
         )
     if x.ndim < 2:
         raise QuadspikeError(f"input must be [T, B, ...], got shape {tuple(x.shape)}")
-    if x.shape[0] == 0:
-        raise QuadspikeError(f"the time axis is empty: input is {tuple(x.shape)}, T must be >= 1")
+    if 0 in x.shape:
+        raise QuadspikeError(f"the input has an empty axis: {tuple(x.shape)}")
 
 
 @lru_cache(maxsize=64)
@@ -344,6 +344,10 @@ def _stationary(
 
 def check_state(state: State, shape: tuple[int, ...], where: str) -> None:
     """A state goes on only with inputs of the shape `[B, ...]` it was made for."""
+    if not isinstance(state, State):
+        raise QuadspikeError(
+            f"{where}: a state is what run() returned beside the spikes, got {type(state).__name__}"
+        )
     if tuple(state.u.shape) != shape:
         raise QuadspikeError(
             f"{where}: the state is for inputs {tuple(state.u.shape)} a step, got {shape}; "
