@@ -200,6 +200,21 @@ def test_a_place_that_cannot_be_made(capsys):
     refused(capsys, "cannot write to /proc/here", "--out", "/proc/here")
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        create_model("mlp", in_channels=3, num_classes=3),
+        create_model("mlp", in_channels=1, num_classes=3, image_size=4),
+        create_model("cnn", in_channels=1, num_classes=3).double(),
+    ],
+    ids=["channels", "size", "type"],
+)
+def test_a_network_of_ones_own_that_the_data_do_not_fit(tmp_path, model):
+    recipe = RECIPE.but(dataset="own", batch_size=30)
+    with pytest.raises(QuadspikeError, match=r"does not take .* \[2, 1, 8, 8\] of torch.float32"):
+        train(recipe, model=model, data=tuple(three_classes()), out=tmp_path / "b", device="cpu")
+
+
 # -- weights from elsewhere ------------------------------------------------------------
 
 

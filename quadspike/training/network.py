@@ -86,8 +86,16 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
             if isinstance(module, Neuron | BatchNorm) and module.per_step:
                 raise QuadspikeError(composition.untrained_steps(module.name, module.per_step))
     inputs, _ = random_batch(recipe, geometry, 2, device)
-    with evaluating(model), autocast(recipe, device):
-        logits = model(inputs)
+    try:
+        with evaluating(model), autocast(recipe, device):
+            logits = model(inputs)
+    except RuntimeError as error:
+        if recipe.model != OWN:
+            raise
+        raise QuadspikeError(
+            f"the network does not take samples of the data, {list(inputs.shape)} of "
+            f"{inputs.dtype} for two of them: {error}"
+        ) from None
     if logits.shape != (recipe.timesteps, 2, geometry.classes):
         raise QuadspikeError(
             f"the network gives logits {list(logits.shape)} for 2 samples at T = "
