@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from quadspike.cli.asking import ask
 from quadspike.cli.display import Display
+from quadspike.cli.train import USAGE, USUAL
 from quadspike.training import Recipe, train
 from quadspike.written import millijoule, searchable
 from tests.conftest import run_cli
@@ -73,6 +75,15 @@ def test_the_recipes_are_listed_and_explained(capsys: pytest.CaptureFixture[str]
     assert "cifar10-resnet19" in capsys.readouterr().out
     assert run_cli("train", "cifar10-resnet19", "--help") == 0
     assert "--tet-lambda" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("recipe", ["cifar10-speedrun", "cifar10-resnet19"])
+@pytest.mark.parametrize("on", [True, False])
+def test_a_switch_goes_both_ways_whatever_the_recipe_says(recipe: str, on: bool) -> None:
+    switch = "--autoaugment" if on else "--no-autoaugment"
+    asked = ask("train", [recipe, switch], USUAL, USAGE, "")
+    assert asked is not None
+    assert asked.recipe.autoaugment is on
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_origin
 
 import tyro
-from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes
+from tyro.conf import OmitArgPrefixes
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from quadspike.cli.recipes import recipes
@@ -40,21 +40,20 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
     name, rest = arguments[0], arguments[1:]
     packaged = create_recipe(name)
 
-    def parse(recipe: Any = packaged, options: Any = options, dry_run: bool = False) -> Any:
-        return recipe, options, dry_run
+    def parse(recipe: Any = packaged, run: Any = options, dry_run: bool = False) -> Any:
+        return recipe, run, dry_run
 
-    parse.__annotations__ |= {"recipe": Recipe, "options": type(options), "dry_run": bool}
+    parse.__annotations__ |= {"recipe": Recipe, "run": type(options), "dry_run": bool}
     parse.__doc__ = f"""{does}
 
     Args:
         recipe: The setting; the defaults shown are the recipe's.{_following(name)}
-        options: How to run it.
+        run: How to run it.
         dry_run: Say what it would take, and train nothing.
     """
-    config = (FlagCreatePairsOff, OmitArgPrefixes)
     with _NUMBERS_BY_NAME, drafting():
         recipe, own, dry_run = tyro.cli(
-            parse, prog=f"quadspike {command} {name}", args=rest, config=config
+            parse, prog=f"quadspike {command} {name}", args=rest, config=(OmitArgPrefixes,)
         )
     given = {field: v for field, v in recipe.as_dict().items() if field in _named(rest)}
     return Asked(name, create_recipe(name, **given), own, dry_run)
