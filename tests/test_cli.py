@@ -44,6 +44,14 @@ def test_a_reader_that_goes_away_leaves_no_traceback(command):
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+@pytest.mark.parametrize("group", [(), ("data",), ("records",)])
+def test_a_list_of_commands_has_a_sentence_for_each(group, capsys):
+    assert run_cli(*group, "--help") == 0
+    shown = capsys.readouterr().out
+    assert "•" in shown
+    assert "quadspike " not in shown.partition("\n")[2]  # examples are in each command's own help
+
+
 def test_energy_of_the_paper_s_network(capsys):
     assert run_cli("energy", "resnet19", "--dataset", "cifar10", "--timesteps", "2") == 0
     out = capsys.readouterr().out

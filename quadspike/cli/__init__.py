@@ -113,9 +113,15 @@ def program() -> NoReturn:
 def _run(commands: Commands, prog: str, title: str, given: list[str]) -> None:
     if given and not given[0].startswith("-"):
         check_name("command", given[0], commands)
+    else:  # a list of them, a sentence each
+        commands = {name: _listed(_sentence(command)) for name, command in commands.items()}
     tyro.extras.subcommand_cli_from_dict(
         commands, prog=prog, description=title, args=given, config=(FlagCreatePairsOff,)
     )
+
+
+def _sentence(command: Callable[..., None]) -> str:
+    return (command.__doc__ or "").partition("\n\n")[0]
 
 
 def _listed(title: str) -> Callable[..., None]:
