@@ -52,6 +52,17 @@ def test_a_list_of_commands_has_a_sentence_for_each(group, capsys):
     assert "quadspike " not in shown.partition("\n")[2]  # examples are in each command's own help
 
 
+@pytest.mark.parametrize("command", ["recipes", "data list", "energy --paper"])
+def test_a_narrow_terminal_loses_nothing(command, monkeypatch, capsys):
+    shown = []
+    for columns in ("60", "100"):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert run_cli(*command.split()) == 0
+        shown.append(capsys.readouterr().out)
+    narrow, wide = ("".join(sorted("".join(text.split()))).replace("─", "") for text in shown)
+    assert narrow == wide
+
+
 def test_energy_of_the_paper_s_network(capsys):
     assert run_cli("energy", "resnet19", "--dataset", "cifar10", "--timesteps", "2") == 0
     out = capsys.readouterr().out

@@ -12,7 +12,9 @@ import pytest
 from rich.console import Console
 
 from quadspike.cli.board import Board
+from quadspike.cli.compare import _show
 from quadspike.comparison import Outcome, compare
+from quadspike.comparison.grid import Grid
 from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
 from quadspike.training.evaluate import evaluate
@@ -48,6 +50,22 @@ def test_three_methods_in_one_table(tmp_path, capsys):
         assert row["memory_gib"] == ""
     assert run_cli(*THREE, "--out", str(out)) == 0
     assert capsys.readouterr().out.count("already finished") == 3
+
+
+@pytest.mark.parametrize(("width", "columns"), [(40, 3), (60, 4), (200, 5)])
+def test_a_narrow_terminal_gets_the_columns_that_fit(width, columns, capsys):
+    headings = ("method", "accuracy, %", "energy, mJ", "the paper, %", "like for like")
+    row = ("QIF, learned", "96.20", "1.05 (a)", "96.44 ± 0.07", "no (b)")
+    grid = Grid("a title", headings, (row,), (("a", "sums"), ("b", "trained otherwise")), ())
+    screen = io.StringIO()
+    _show(Console(file=screen, force_terminal=True, width=width, no_color=True), grid)
+    for number, cell in enumerate(row):
+        assert (cell in screen.getvalue()) == (number < columns)
+    told = capsys.readouterr().out
+    for number, heading in enumerate(headings):
+        assert (heading in told) == (number >= columns)
+    assert "(a) sums" in told
+    assert ("(b) trained otherwise" in told) == (columns == 5)
 
 
 def test_every_method_is_listed_with_one_line(capsys):

@@ -56,7 +56,7 @@ def bench(
         sys.stdout.flush()
 
     measure(Job(chosen, place, only, smoke), what, record, tell)
-    wide = make_console(width=max(make_console().width, 120))
+    wide = make_console(at_least=120)
     summary = summary_table(record.comparable, chosen.recipe)
     if summary.rows:
         wide.print(summary)

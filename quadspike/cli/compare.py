@@ -116,15 +116,36 @@ def _list() -> Table:
 
 
 def _show(console: Console, shown: Grid) -> None:
+    """The table as far as it fits into a terminal, the whole one elsewhere, and its notes."""
+    count = len(shown.headings)
+    if console.is_terminal:
+        unbounded = make_console(at_least=1000)
+        while count > 2 and unbounded.measure(_table(shown, count)).maximum > console.width:
+            count -= 1
+    else:
+        console = make_console(at_least=160)
+    console.print(_table(shown, count), markup=False)
+    if count < len(shown.headings):
+        print(f"too wide for this terminal, in table.md: {'; '.join(shown.headings[count:])}")
+    marks = {
+        mark
+        for row in shown.rows
+        for cell in row[:count]
+        for mark in cell.rpartition("(")[2].rstrip(")").split(", ")
+    }
+    notes = (f"({mark}) {text}" for mark, text in shown.notes if mark in marks)
+    for remark in (*shown.remarks, *notes):
+        print(remark)
+
+
+def _table(shown: Grid, count: int) -> Table:
+    """Its first so many columns."""
     table = Table(box=None, header_style="bold", title=shown.title, title_justify="left")
-    for number, heading in enumerate(shown.headings):
+    for number, heading in enumerate(shown.headings[:count]):
         table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for row in shown.rows:
-        table.add_row(*row)
-    wide = console if console.is_terminal else make_console(width=max(console.width, 160))
-    wide.print(table, markup=False)
-    for remark in (*shown.remarks, *(f"({mark}) {text}" for mark, text in shown.notes)):
-        print(remark)
+        table.add_row(*row[:count])
+    return table
 
 
 def _dry_run(common: Recipe, methods: Iterable[Method], seeds: int, out: Path, device: str) -> None:

@@ -23,7 +23,7 @@ def list_(data_root: DataRoot = None) -> None:
     table = Table("data set", "what it is", "what to put there", box=None, header_style="bold")
     for name, entry in CATALOG.items():
         table.add_row(name, entry.what, entry.place or "nothing")
-    make_console().print(table)
+    make_console(at_least=80).print(table)
     changes = "--data-root FOLDER or QUADSPIKE_DATA changes it"
     print(f"\nData root: {find(data_root)} ({changes})")
     print("`quadspike data verify` says what is there and whole.")

@@ -73,7 +73,7 @@ def energy(
     from quadspike.models import list_models
     from quadspike.records.energy import run_energy
 
-    console = make_console()
+    console = make_console(at_least=80)
     if paper:
         if json is not None:
             raise QuadspikeError("--json is for a network's numbers; leave --paper out, or --json")

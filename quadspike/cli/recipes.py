@@ -19,20 +19,19 @@ def recipes() -> None:
 
     table = Table(box=None, header_style="bold")
     table.add_column("recipe", no_wrap=True)
-    table.add_column("what it is")
-    table.add_column("epochs", justify="right")
-    table.add_column("T", justify="right")
-    table.add_column("the paper's accuracy", no_wrap=True)
+    table.add_column("epochs", justify="right", no_wrap=True)
+    table.add_column("T", justify="right", no_wrap=True)
+    table.add_column("what it is, and the paper's accuracy")
     for name, entry in RECIPES.items():
         recipe = entry.make()
         steps = str(recipe.timesteps)
-        table.add_row(name, entry.summary, str(recipe.epochs), steps, _figures(entry))
+        table.add_row(name, str(recipe.epochs), steps, "\n".join([entry.summary, *_figures(entry)]))
     make_console().print(table)
 
 
-def _figures(entry: Entry) -> str:
-    """One line each, in percent: `tet  T 4   96.86 ± 0.13`."""
-    return "\n".join(
-        f"{loss:<3}  T {timesteps:<2}  {with_spread(*figure)}"
+def _figures(entry: Entry) -> list[str]:
+    """One line each, in percent: `tet T 4  96.86 ± 0.13`."""
+    return [
+        f"{loss:<3} T {timesteps:<2} {with_spread(*figure)}"
         for (timesteps, loss), figure in entry.figures.items()
-    )
+    ]
