@@ -90,6 +90,13 @@ def test_energy_at_a_stated_and_at_an_untrained_rate(capsys):
     assert "untrained layer" in capsys.readouterr().out
 
 
+def test_a_small_network_s_layers_have_energies_that_can_be_read(capsys):
+    assert run_cli("energy", "mlp", "--dataset", "digits") == 0
+    out = capsys.readouterr().out
+    assert " nJ" in out
+    assert "<0.01" not in out
+
+
 def test_energy_measured_on_saved_weights(capsys, saved):
     model, x, weights, inputs = saved
     arguments = ["--weights", str(weights), "--inputs", str(inputs), "--dataset", "digits"]

@@ -95,15 +95,17 @@ def _layers(report: EnergyReport) -> Table:
     for title in ("kind", "operations"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("unit", no_wrap=True)
-    for title in ("rate", "µJ", *["exact µJ"] * measured):
+    largest = max((row.energy_pj for row in report.rows), default=0.0)
+    unit, pj = ("µJ", PJ_PER_UJ) if largest >= PJ_PER_UJ else ("nJ", PJ_PER_UJ / 1000)
+    for title in ("rate", unit, *[f"exact {unit}"] * measured):
         table.add_column(title, justify="right", no_wrap=True)
     for row in report.rows:
-        table.add_row(*_layer(row))
+        table.add_row(*_layer(row, pj))
     return table
 
 
-def _layer(row: EnergyRow) -> list[str]:
-    """One line, to fit 80 columns with the networks of the paper."""
+def _layer(row: EnergyRow, pj: float) -> list[str]:
+    """One line, to fit 80 columns with the networks of the paper; energies in units of `pj`."""
     marks = "".join(_MARKS[flag] for flag in row.flags)
     parts = [
         row.layer.removesuffix(".synapse").removesuffix(".soma"),  # the kind says which
@@ -111,9 +113,10 @@ def _layer(row: EnergyRow) -> list[str]:
         f"{row.macs or row.acs:,}",
         f"{'AC' if row.acs else 'MAC'} {marks}",
         "" if row.rate is None else f"{row.rate:.4f}",
-        _uj(row.energy_pj),
+        _hundredths(row.energy_pj / pj),
     ]
-    return parts if row.exact_energy_pj is None else [*parts, _uj(row.exact_energy_pj)]
+    exact = row.exact_energy_pj
+    return parts if exact is None else [*parts, _hundredths(exact / pj)]
 
 
 def _totals(report: EnergyReport) -> Table:
@@ -234,9 +237,8 @@ def _scientific(value: Decimal | None) -> str:
     return "" if value is None else f"{value:.2e}".replace("e+", "e")
 
 
-def _uj(pj: float) -> str:
-    uj = pj / PJ_PER_UJ
-    return "<0.01" if 0 < uj < 0.01 else f"{uj:,.2f}"
+def _hundredths(energy: float) -> str:
+    return "<0.01" if 0 < energy < 0.01 else f"{energy:,.2f}"
 
 
 def _mj(mj: float) -> str:
