@@ -199,6 +199,9 @@ def test_an_unknown_part_or_contender_is_refused_before_anything_runs() -> None:
     mistaken = Job(small("resnet8"), CPU, only=("sj-lfi",), smoke=True)
     with pytest.raises(QuadspikeError, match="sj-lif"):
         measure(mistaken, ("step",), record, told.append)
+    for_a_gpu = Job(small("resnet8"), CPU, only=("loop", "sj-lif-compiled"), smoke=True)
+    with pytest.raises(QuadspikeError, match=r"sj-lif-compiled .* needs a GPU"):
+        measure(for_a_gpu, ("peers",), record, told.append)
     assert not told
 
 

@@ -117,7 +117,7 @@ _SHOWN = {
     "matrix_share": "{:.1%} of the matrix rate",
     "tb_s": "{:.2f} TB/s",
     "copy_share": "{:.1%} of the copy rate",
-    "launches": "{} launches",
+    "launches": "{:,.0f} launches",
     "overhead": "{:+.1%} over its steps",
     "steps_seconds": "steps {:.3f} s",
     "augmentation_seconds": "augmentation {:.3f} s",

@@ -11,7 +11,7 @@ from quadspike.benchmark.job import Job
 from quadspike.benchmark.profile import profile
 from quadspike.benchmark.record import Record, Row
 from quadspike.benchmark.steps import ceilings, floor, own_steps, peer_steps, scaling
-from quadspike.errors import check_name
+from quadspike.errors import QuadspikeError, check_name
 from quadspike.training.reproducible import algorithms
 
 PARTS: dict[str, Callable[[Job], Iterator[Row]]] = {
@@ -32,7 +32,12 @@ def measure(job: Job, what: tuple[str, ...], record: Record, tell: Callable[[Row
     for name in what:
         check_name("part", name, PARTS)
     for name in job.only:
-        check_name("contender", name, (*OWN, *PEERS))
+        contender = {**OWN, **PEERS}[check_name("contender", name, (*OWN, *PEERS))]
+        if contender.needs_gpu and job.device.type != "cuda":
+            raise QuadspikeError(
+                f"{name} ({contender.title}) needs a GPU and cannot be measured on {job.device}; "
+                "leave it out of --only"
+            )
     with algorithms(deterministic=False):
         for name, part in PARTS.items():
             if name in what:
