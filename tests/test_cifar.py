@@ -98,7 +98,8 @@ def test_an_incomplete_folder_is_passed_over_for_a_whole_archive(ten, tmp_path):
 def test_what_is_missing_is_said(ten, tmp_path):
     with pytest.raises(QuadspikeError) as caught:
         load_cifar10(tmp_path)
-    for part in (str(tmp_path), "cifar-10-binary.tar.gz", "170,052,171", CIFAR10[0].md5):
+    ways = ("--data FOLDER", "quadspike data download cifar10`", "cifar-10-binary.tar.gz")
+    for part in (str(tmp_path), *ways, "170,052,171", CIFAR10[0].md5):
         assert part in str(caught.value)
     (ten.unpack(tmp_path / CIFAR10[0].folder, "binary") / "data_batch_3.bin").unlink()
     with pytest.raises(QuadspikeError, match=r"batches-bin lacks data_batch_3\.bin"):

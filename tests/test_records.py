@@ -437,4 +437,4 @@ def test_help_teaches(capsys):
     assert run_cli("records", "verfy") == 2
     assert "did you mean 'verify'" in capsys.readouterr().err
     assert run_cli("records", "verify", "--records", "nowhere") == 2
-    assert "no folder nowhere" in capsys.readouterr().err
+    assert "no folder nowhere; name that of the records by --records" in capsys.readouterr().err

@@ -48,7 +48,9 @@ class Store:
     def check(self) -> None:
         """Refuse a folder that is not there."""
         if not self.root.is_dir():
-            raise QuadspikeError(f"there is no folder {self.root}; name that of the records")
+            raise QuadspikeError(
+                f"there is no folder {self.root}; name that of the records by --records"
+            )
 
     def names(self, kind: Kind) -> list[str]:
         """All records of a kind; a folder with any file in it is one, but for hidden ones."""

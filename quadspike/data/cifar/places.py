@@ -61,8 +61,9 @@ def find(layouts: tuple[Layout, ...], root: Path) -> Place:
     raise QuadspikeError(
         f"no {first.title} under {root}: "
         + "".join(f"{text}; " for text in lacking)
-        + f"put {first.archive} there ({first.size:,} bytes, MD5 {first.md5}, from {first.url}), "
-        "or pass download=True (`quadspike data download`); "
+        + "say where it is by --data FOLDER, fetch it by `quadspike data download "
+        f"{first.title.lower().replace('-', '')}` (download=True in Python), or put "
+        f"{first.archive} there ({first.size:,} bytes, MD5 {first.md5}, from {first.url}); "
         f"{', '.join(each.archive for each in layouts[1:])} and the "
         f"unpacked {' or '.join(each.folder for each in layouts)} will do as well"
     )
