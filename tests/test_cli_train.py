@@ -138,7 +138,7 @@ def test_names_with_brackets_and_colons_are_shown_as_they_are(
     assert run_cli(*QUICK, "--name", "my[x]:100:", "--out", str(out)) == 0
     shown = capsys.readouterr().out
     assert "my[x]:100:" in shown
-    assert f"quadspike report {out}" in shown
+    assert f"quadspike report '{out}'" in shown  # as a shell wants it
     assert run_cli("evaluate", str(out)) == 0
     assert str(out) in capsys.readouterr().out
 

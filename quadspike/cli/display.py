@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Any
 
@@ -155,7 +156,7 @@ class Display(Observer):
             )
         self._say(
             f"weights, metrics and the record are in {folder}; look at them with: "
-            f"quadspike report {folder}"
+            f"quadspike report {escape(shlex.quote(str(result.folder)))}"
         )
 
     def close(self) -> None:

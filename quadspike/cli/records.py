@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -248,7 +249,8 @@ def export(
     size = index["bytes"] / (1 << 20)
     files = counted(len(index["files"]), "file")
     print(f"{out}: {size:.1f} MiB of {index['dtype']} in {files}")
-    print(f"SHA-256 of the weights {index['sha256']}; score them: quadspike records evaluate {out}")
+    again = f"quadspike records evaluate {shlex.quote(str(out))}"
+    print(f"SHA-256 of the weights {index['sha256']}; score them: {again}")
 
 
 def evaluate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -137,7 +138,7 @@ def _exported(folder: Path) -> dict[str, Any]:
     if evaluation is None:
         raise QuadspikeError(
             f"the weights in {folder} have no score; make it with: quadspike records evaluate "
-            f"{folder}"
+            f"{shlex.quote(str(folder))}"
         )
     kept = {key: index[key] for key in ("dtype", "of", "sha256", "bytes", "files")}
     return {**kept, "evaluation": {k: v for k, v in evaluation.items() if k != "format"}}
