@@ -1,4 +1,4 @@
-"""The same metrics in TensorBoard, where it is installed (`pip install quadspike[log]`)."""
+"""The same metrics in TensorBoard, where it is installed (`pip install -e ".[log]"`)."""
 
 from __future__ import annotations
 
