@@ -258,7 +258,7 @@ def test_a_bar_takes_progress(capsys):
     assert "file.bin" in capsys.readouterr().err
     with progress_bar("file.bin"):
         pass
-    assert not capsys.readouterr().err.strip()
+    assert not capsys.readouterr().err
 
 
 def test_the_root_is_the_given_folder_then_the_variable_then_the_cache(monkeypatch, tmp_path):

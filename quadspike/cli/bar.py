@@ -30,9 +30,18 @@ def progress_bar(title: str, of_bytes: bool = False) -> Iterator[Progress]:
     if of_bytes:
         amount = (DownloadColumn(), TransferSpeedColumn())
     columns = (BarColumn(), *amount, TimeRemainingColumn())
-    with Bar("{task.description}", *columns, console=make_console(stderr=True)) as bar:
-        task = bar.add_task(title, visible=False)  # until there is anything to tell
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+    bar = Bar("{task.description}", *columns, console=make_console(stderr=True))
+    task = bar.add_task(title)
+
+    def tell(done: int, total: int) -> None:
+        bar.start()  # now that there is anything to tell
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield tell
+    finally:
+        if bar.live.is_started:  # one that never began would leave an empty line in a log
+            bar.stop()
 
 
 def described_bars(console: Console) -> Bar:

@@ -34,7 +34,7 @@ def recordings_table(simulated: Sequence[Events], real: Mapping[str, Events]) ->
     table = Table(title=f"{len(several)} simulated recordings{', and real ones' * bool(real)}")
     table.add_column("")
     for heading in ("simulated, mean", "sd", *single):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", overflow="fold")
     for row, (value, form) in _ROWS.items():
         values = [value(found) for found in several]
         cells = [numbers.fmean(values), numbers.pstdev(values)]
