@@ -99,6 +99,7 @@ def test_a_switch_goes_both_ways_whatever_the_recipe_says(recipe: str, on: bool)
         (("train", "cifar10-resnet19", "--data-root", "/nowhere"), "/nowhere"),
         (("train", "cifar10-resnet19", "--data", "/nowhere"), "/nowhere"),
         (("evaluate", "/nowhere"), "no run"),
+        (("report", "/nowhere", "-o", "page.pdf"), "a name with .html"),
         ((*QUICK, "--checkpoint-minutes", "nan"), "checkpoint_minutes must be at least 0"),
         (("train", "digits-mlp", "--device", "meta"), "cpu or cuda"),
         (("train", "cifar10-resnet8-short", "--dry-run", "--batch-size", "60000"), "larger than"),

@@ -20,8 +20,11 @@ def report(
 
     Args:
         runs: Folders that training wrote, finished or under way, or record files.
-        out: The page to write.
+        out: The page to write, in HTML.
     """
+    from quadspike.errors import QuadspikeError
     from quadspike.report import write_report
 
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise QuadspikeError(f"a report is a page in HTML, got {out}; give a name with .html")
     print(write_report(runs, out))
