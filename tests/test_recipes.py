@@ -136,9 +136,9 @@ def test_the_listing(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert all(name in out for name in RECIPES)
     for shown in (
-        "tet  T 4   96.86 ± 0.13",
-        "ce   T 4   70.52",
-        "ce   T 10  83.00 ± 0.50",
+        "tet T 4  96.86 ± 0.13",
+        "ce  T 4  70.52",
+        "ce  T 10 83.00 ± 0.50",
         "last100",
     ):
         assert shown in out
