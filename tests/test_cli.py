@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from quadspike import create_model, list_models, save_model
+from quadspike import __version__, create_model, list_models, save_model
 from tests.conftest import calibrate, run_cli
 
 
@@ -31,6 +31,11 @@ def test_the_installed_command_and_the_module_are_the_same_door():
         [sys.executable, "-m", "quadspike", "models"], capture_output=True, text=True, check=True
     )
     assert all(name in done.stdout for name in list_models())
+
+
+def test_the_version_is_the_package_s(capsys):
+    assert run_cli("--version") == 0
+    assert capsys.readouterr().out == f"quadspike {__version__}\n"
 
 
 @pytest.mark.parametrize("command", ["models", "--help"])

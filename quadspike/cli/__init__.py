@@ -10,6 +10,7 @@ from typing import NoReturn
 import tyro
 from tyro.conf import FlagCreatePairsOff
 
+from quadspike import __version__
 from quadspike.cli import data, records
 from quadspike.cli.bench import bench
 from quadspike.cli.compare import compare
@@ -77,8 +78,13 @@ def main(arguments: list[str] | None = None) -> None:
         elif given and given[0] in GROUPS:
             title, commands = GROUPS[given[0]]
             _run(commands, f"quadspike {given[0]}", title, given[1:])
+        elif given == ["--version"]:
+            print(f"quadspike {__version__}")
         else:
-            title = "Deep spiking networks around the discretized QIF neuron."
+            title = (
+                "Deep spiking networks around the discretized QIF neuron. `COMMAND --help` "
+                "explains a command, `--version` says which version this is."
+            )
             _run({**_OTHERS, **COMMANDS}, "quadspike", title, given)
     except QuadspikeError as error:
         worker = os.environ.get("RANK", "0")
