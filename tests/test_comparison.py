@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections import Counter
 
 import pytest
@@ -82,6 +83,26 @@ def test_the_headline_is_the_last_epoch_s_and_only_steps_have_a_pace(tmp_path, m
     again = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu").rows[0]
     assert again.accuracy == found.rows[0].accuracy
     assert again.step_ms is again.memory_gib is None  # no step was left to measure
+
+
+def test_the_code_of_every_run_is_named_not_that_of_the_last_call(tmp_path, monkeypatch):
+    def called_at(commit):
+        version = (commit * 40, True)
+        monkeypatch.setattr("quadspike.training.record.code_version", lambda: version)
+
+    called_at("a")
+    interrupt = "quadspike.training.stop.Stop.code"
+    with monkeypatch.context() as stopping:
+        stopping.setattr(interrupt, 143)
+        compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+    called_at("b")
+    compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
+    called_at("c")
+    compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
+    called_at("d")  # for nothing: all is done
+    compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
+    table = (tmp_path / "c" / "table.md").read_text()
+    assert re.findall(r"quadspike \S+ at (\w)", table) == ["a", "b", "c"]
 
 
 def test_a_run_is_what_it_would_be_alone(tmp_path):
@@ -234,7 +255,7 @@ def test_a_damaged_outcome_says_what_to_do(tmp_path):
     with pytest.raises(QuadspikeError, match="delete it"):
         compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
     assert not watcher.steps  # before any work
-    kept = Outcome("tet", 3, accuracy=0.9, energy_flags=("graded",))
+    kept = Outcome("tet", 3, accuracy=0.9, energy_flags=("graded",), made_on=("a", "b"))
     kept.write(path)
     assert Outcome.read(path) == kept
 

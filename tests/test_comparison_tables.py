@@ -14,8 +14,16 @@ from quadspike.comparison.rows import summarise
 from quadspike.comparison.tables import comma_separated, escape, latex, markdown
 from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
+from quadspike.training.record import made_on
 
-MADE_ON = {"device": "a test", "torch": "2", "quadspike": "0", "commit": None}
+MADE_ON = {
+    "device": "a test",
+    "torch": "2",
+    "quadspike": "0",
+    "commit": "c" * 40,
+    "clean": True,
+    "source": "5" * 64,
+}
 
 
 def outcome(method, seed=0, accuracy=0.9, **values):
@@ -201,6 +209,30 @@ class Bounds:
         across = min(self.x1, other.x1) - max(self.x0, other.x0)
         along = min(self.y1, other.y1) - max(self.y0, other.y0)
         return across > 1 and along > 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "quadspike 0 at cccccccccc"),
+        ({"clean": False}, "quadspike 0 at cccccccccc with changes, source 5555555555"),
+        ({"commit": None, "clean": None}, "quadspike 0, source 5555555555"),
+    ],
+)
+def test_code_has_the_name_it_can_be_found_by(changes, said):
+    assert made_on(MADE_ON | changes) == f"a test, torch 2, {said}"
+
+
+def test_all_that_the_runs_were_made_on_is_named():
+    recipe = create_recipe("digits-cnn")
+    alone = grid(made(recipe, [Outcome("tet", 0, failure="no")])).remarks[-1]
+    assert alone == "Made on a test, torch 2, quadspike 0 at cccccccccc."
+    parts = [outcome("qif", device="A", made_on=("A of old", "A")), outcome("tet", made_on=("A",))]
+    assert grid(made(recipe, parts)).remarks[-1] == "Made on A of old; and on A."
+    parts.append(outcome("lif", device="B", made_on=("B",)))
+    assert grid(made(recipe, parts)).remarks[-1] == (
+        "Made on A of old; and on A; and on B; times and memory are of one device each."
+    )
 
 
 def test_energies_far_apart_get_a_logarithmic_axis():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from quadspike.analysis.energy.report import FLAGS
 from quadspike.comparison.rows import Comparison, Row
 from quadspike.methods import DATASETS
+from quadspike.training.record import made_on
 from quadspike.written import NOTHING, counted, energy_unit, significant, with_spread
 
 
@@ -137,13 +138,10 @@ def _remarks(comparison: Comparison, common: frozenset[str]) -> tuple[str, ...]:
         if comparison.seeds == 1
         else "± is the sample standard deviation over seeds."
     )
-    found = comparison.environment
-    devices = dict.fromkeys(o.device for o in comparison.outcomes if o.device)
-    made = " and ".join(devices or [found["device"]])
-    if len(devices) > 1:
-        made += " (times and memory are of one of them each)"
-    made += f", torch {found['torch']}, quadspike {found['quadspike']}"
-    commit = "" if not found.get("commit") else f" at {found['commit'][:10]}"
+    parts = dict.fromkeys(part for o in comparison.outcomes for part in o.made_on)
+    made = "; and on ".join(parts or [made_on(comparison.environment)])
+    if len({o.device for o in comparison.outcomes if o.device}) > 1:
+        made += "; times and memory are of one device each"
     flags = [f"At least one layer of every network: {FLAGS[flag]}." for flag in sorted(common)]
     return (
         "Accuracy on the test set after the last epoch. " + spread,
@@ -151,5 +149,5 @@ def _remarks(comparison: Comparison, common: frozenset[str]) -> tuple[str, ...]:
         "left at inference. Firing rate and energy: of one inference at 45 nm, measured on 128 "
         "test samples; spikes of both signs count.",
         *flags,
-        f"Made on {made}{commit}.",
+        f"Made on {made}.",
     )

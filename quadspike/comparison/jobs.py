@@ -15,6 +15,7 @@ from quadspike.training.folder import CommonFolder, RunFolder
 from quadspike.training.network import count_parameters
 from quadspike.training.pace import Pace
 from quadspike.training.recipe import Recipe
+from quadspike.training.record import made_on
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Job:
             parameters=count_parameters(load_model(folder.weights("last"))),
             seconds=summary["seconds"],
             device=record["environment"]["device"],
+            made_on=tuple(map(made_on, [*record["earlier_environments"], record["environment"]])),
         )
 
     def failed(self, reason: str) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,14 @@ class Outcome:
     seconds: float | None = None
     device: str | None = None
     """Of the run's last part; None of outcomes from before it was kept."""
+    made_on: tuple[str, ...] = ()
+    """Device and code of each of its parts; empty in outcomes from before they were kept."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Outcome:
+        """From what JSON gives back of `as_dict`."""
+        own: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**own)
 
     def said(self) -> str:
         """The figure, in words."""
@@ -54,8 +63,7 @@ class Outcome:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             version = content.pop("format")
-            content["energy_flags"] = tuple(content["energy_flags"])
-            found = cls(**content)
+            found = cls.of(content)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise QuadspikeError(
                 f"{path} is no outcome of a comparison ({error}); delete it to run that again"

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +98,7 @@ def read_comparison(content: dict[str, Any]) -> Comparison:
     if content["format"] != FORMAT:
         raise QuadspikeError(f"it has another format than {FORMAT}")
     recipe = Recipe.from_dict(content["recipe"])
-    outcomes = tuple(
-        replace(outcome, energy_flags=tuple(outcome.energy_flags))
-        for outcome in (Outcome(**values) for values in content["outcomes"])
-    )
+    outcomes = tuple(map(Outcome.of, content["outcomes"]))
     rows = tuple(summarise(find_method(row["method"]), outcomes, recipe) for row in content["rows"])
     return Comparison(recipe, content["seeds"], rows, outcomes, content["environment"])
 

@@ -47,6 +47,16 @@ def environment(device: torch.device, workers: int) -> dict[str, Any]:
     }
 
 
+def made_on(environment: Mapping[str, Any]) -> str:
+    """The device and the code of an `environment`, in words that tell one from another."""
+    commit, source = environment["commit"], environment["source"][:10]
+    code = f" at {commit[:10]}" if commit else f", source {source}"
+    if commit and not environment["clean"]:
+        code += f" with changes, source {source}"
+    versions = f"torch {environment['torch']}, quadspike {environment['quadspike']}"
+    return f"{environment['device']}, {versions}{code}"
+
+
 def device_name(device: torch.device) -> str:
     """A GPU by its name, a CPU with its threads."""
     if device.type == "cuda":
