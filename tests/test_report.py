@@ -294,6 +294,18 @@ def test_every_threshold_has_its_line(tmp_path: Path) -> None:
     assert lines() == 2 * len(layers)
 
 
+def test_a_run_of_several_parts_says_what_each_was_made_with(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    assert "unlike each other" not in page_of(tmp_path, folder)[1].words
+    last = json.loads((folder / "record.json").read_text())["environment"]
+    change_record(folder, earlier_environments=[{**last, "commit": "before", "device": "there"}])
+    words = page_of(tmp_path, folder)[1].words
+    assert "2 unlike each other" in words
+    assert f"before; {last['commit']} " in words
+    assert f"there; {last['device']} " in words
+    assert f" {last['torch']} " in words
+
+
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
 

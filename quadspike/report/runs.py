@@ -125,6 +125,8 @@ class Record:
     warnings: tuple[str, ...]
     weights: dict[str, str]
     notes: tuple[str, ...] = ()
+    earlier_environments: tuple[dict[str, Any], ...] = ()
+    """Of parts of the run that were made with or on something else than the last."""
 
 
 @dataclass(frozen=True)

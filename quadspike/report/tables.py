@@ -182,7 +182,11 @@ def environments(runs: Sequence[Shown]) -> Html:
 def _facts(run: Run) -> dict[str, str]:
     if run.record is None:
         return {}
-    facts = {name: plain(value) for name, value in run.record.environment.items()}
+    parts = [*run.record.earlier_environments, run.record.environment]
+    facts = {"parts": f"{len(parts)} unlike each other, the last named last"} if parts[1:] else {}
+    for name in run.record.environment:
+        values = [plain(part.get(name)) for part in parts]
+        facts[name] = values[-1] if len(set(values)) == 1 else "; ".join(values)
     memory = run.record.summary.peak_memory_gib
     if memory is not None:
         facts["peak memory"] = f"{significant(memory)}\u00a0GiB"
