@@ -172,6 +172,19 @@ def test_a_folder_moved_or_removed_meanwhile_is_made_anew(tmp_path, gone):
     assert again.test_accuracy == whole.test_accuracy
 
 
+def test_a_run_that_is_stopped_once_its_folder_is_gone_can_go_on(tmp_path, monkeypatch):
+    class Stopper(Observer):
+        def moment(self, now):
+            shutil.rmtree(tmp_path / "run", ignore_errors=True)
+            monkeypatch.setattr("quadspike.training.stop.Stop.code", 143)
+
+    given = {"out": tmp_path / "run", "device": "cpu"}
+    monkeypatch.setattr("quadspike.training.loop.tensorboard_installed", lambda: False)
+    assert train(RECIPE, **given, observers=[Stopper()]).status == "stopped"
+    monkeypatch.undo()
+    assert train(RECIPE, **given, resume=True).status == "finished"
+
+
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_folder_that_is_another_run_s_by_now_is_left_alone(tmp_path, ended):
     run, other = RunFolder(tmp_path / "run"), RECIPE.but(lr=0.5)
@@ -211,8 +224,11 @@ def test_a_place_that_cannot_be_made(capsys):
 )
 def test_a_network_of_ones_own_that_the_data_do_not_fit(tmp_path, model):
     recipe = RECIPE.but(dataset="own", batch_size=30)
-    with pytest.raises(QuadspikeError, match=r"does not take .* \[2, 1, 8, 8\] of torch.float32"):
+    with pytest.raises(
+        QuadspikeError, match=r"does not take .* \[2, 1, 8, 8\] of torch.float32"
+    ) as said:
         train(recipe, model=model, data=tuple(three_classes()), out=tmp_path / "b", device="cpu")
+    assert said.value.__cause__ is not None  # where in the network, which may be a slip in it
 
 
 # -- weights from elsewhere ------------------------------------------------------------

@@ -95,7 +95,7 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
         raise QuadspikeError(
             f"the network does not take samples of the data, {list(inputs.shape)} of "
             f"{inputs.dtype} for two of them: {error}"
-        ) from None
+        ) from error  # the line of their own code that is at fault
     if logits.shape != (recipe.timesteps, 2, geometry.classes):
         raise QuadspikeError(
             f"the network gives logits {list(logits.shape)} for 2 samples at T = "
