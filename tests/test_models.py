@@ -13,6 +13,7 @@ from torch import nn
 
 from quadspike import LIF, QIF, QuadspikeError, create_model, list_models, load_model, save_model
 from quadspike.analysis.energy import energy
+from quadspike.checksum import checksum
 from quadspike.deploy import fold
 from quadspike.norms import TDBatchNorm
 from tests.conftest import calibrate
@@ -224,6 +225,19 @@ def test_one_changed_bit_is_refused(tmp_path):
         (tmp_path / "bad").write_bytes(content)
         with pytest.raises(QuadspikeError):
             load_model(tmp_path / "bad")
+
+
+def test_a_checksum_is_also_of_names_types_and_shapes():
+    tensors = {"a": torch.zeros(4), "b": torch.ones(4)}
+    others = [
+        {"a": tensors["b"], "b": tensors["a"]},
+        {"a": tensors["a"], "c": tensors["b"]},
+        {"a": tensors["a"], "b": torch.ones(2, 2)},
+        {"a": torch.zeros(4, dtype=torch.int32), "b": tensors["b"]},
+    ]
+    known = [checksum("", each) for each in (tensors, *others)]
+    assert len(set(known)) == len(known)
+    assert checksum("", dict(reversed(tensors.items()))) == known[0]
 
 
 def resave(path, change):

@@ -343,6 +343,13 @@ def test_part_of_a_data_set_is_taken_where_a_part_can_be_read():
     check_epochs(recipe, [line], 1.0)
 
 
+def test_an_epoch_without_the_evaluation_that_was_due_is_said_to_have_none():
+    recipe = create_recipe("imagenet-resnet34", epochs=1, warmup_epochs=0)
+    line = {"epoch": 1, "step": 10, "lr": learning_rate(recipe, 9, 10), "seconds": 1.0}
+    with pytest.raises(QuadspikeError, match="epoch 1 was not evaluated, but"):
+        check_epochs(recipe, [line], 1.0)
+
+
 def test_another_seed_than_the_command_s_is_noticed(record, records):
     change(record / "recipe.json", ("recipe", "seed"), 5)
     sum_anew(record)

@@ -23,7 +23,7 @@ from quadspike.models.files import read_tensors
 from quadspike.norms import BatchNorm
 from quadspike.recipes import create_recipe
 from quadspike.training import Observer, Recipe, start, train
-from quadspike.training.checkpoint import load_checkpoint
+from quadspike.training.checkpoint import load_checkpoint, save_checkpoint
 from quadspike.training.compilation import Kernels
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
@@ -251,8 +251,9 @@ def test_a_run_goes_on_where_tensorboard_cannot(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(f"torch.utils.tensorboard.SummaryWriter.{when}", full)
-    with pytest.warns(QuadspikeWarning, match="cannot write .*tensorboard: No space left"):
+    with pytest.warns(QuadspikeWarning, match="cannot write .*tensorboard: No space left") as said:
         result = run(tmp_path / "run", tiny())
+    assert len([one for one in said if one.category is QuadspikeWarning]) == 1
     assert result.status == "finished"
 
 
@@ -328,11 +329,21 @@ def test_every_part_notes_what_it_was_made_with_when_it_began(tmp_path: Path, mo
     assert record["earlier_environments"] == [{"source": "a"}]
 
 
+def test_an_ended_run_from_before_its_code_was_noted_can_be_resumed(tmp_path: Path) -> None:
+    run(tmp_path / "run", tiny(epochs=1))
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    saved = load_checkpoint(path)
+    saved.progress.environments = []
+    save_checkpoint(path, saved.recipe, saved.progress, saved.tensors)
+    assert run(tmp_path / "run", tiny(epochs=1), resume=True).status == "finished"
+
+
 def test_code_that_changes_between_two_runs_of_a_process_is_not_what_ran(
     tmp_path: Path, monkeypatch
 ) -> None:
     run(tmp_path / "first", tiny(epochs=1))
     monkeypatch.setattr("quadspike.training.record.fingerprint", lambda files: "of another code")
+    monkeypatch.setattr("quadspike.training.record.subprocess", None)  # nor is git asked again
     run(tmp_path / "second", tiny(epochs=1))
     first, second = (
         json.loads((tmp_path / name / "record.json").read_text())["environment"]
