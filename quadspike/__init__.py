@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quadspike import deploy, losses, surrogates
+    from quadspike.call import Call, Timed
     from quadspike.errors import QuadspikeError, QuadspikeWarning
     from quadspike.models import Chain, Network, create_model, list_models, load_model, save_model
     from quadspike.neurons import LIF, QIF, Neuron, create_neuron, voltage_statistics
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 __all__ = [
     "LIF",
     "QIF",
+    "Call",
     "Chain",
     "Network",
     "Neuron",
@@ -29,6 +31,7 @@ __all__ = [
     "TDBatchNorm1d",
     "TDBatchNorm2d",
     "Taps",
+    "Timed",
     "create_model",
     "create_neuron",
     "deploy",
@@ -41,6 +44,7 @@ __all__ = [
     "voltage_statistics",
 ]
 _HOMES = {
+    "call": {"Call", "Timed"},
     "errors": {"QuadspikeError", "QuadspikeWarning"},
     "models": {"Chain", "Network", "create_model", "list_models", "load_model", "save_model"},
     "neurons": {"LIF", "QIF", "Neuron", "create_neuron", "voltage_statistics"},

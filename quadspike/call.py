@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 
 
 class Timed(nn.Module):
-    """A module whose `forward(x, call)` needs to know about time."""
+    """A module whose `forward(x, call)` needs to know about time, and tells those inside it.
+
+    `x` is `[T*B, ...]`, or `[B, ...]` before the first soma. A residual block:
+
+    >>> from quadspike import Chain, Soma
+    >>> class Block(Timed):
+    ...     def __init__(self, width):
+    ...         super().__init__()
+    ...         self.first = Chain(nn.Linear(width, width), Soma(width))
+    ...         self.second = Chain(nn.Linear(width, width), Soma(width, residual="after"))
+    ...     def forward(self, x, call):
+    ...         return self.second(self.first(x, call), call, x)
+    """
 
 
 @dataclass

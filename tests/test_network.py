@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from quadspike import QIF, Network, QuadspikeError, Soma, Taps, create_model
+from quadspike import QIF, Network, QuadspikeError, Soma, Taps, Timed, create_model
 from quadspike.call import Call
 from quadspike.models import Chain, Dropout
 from quadspike.randomness import Key
@@ -109,16 +109,38 @@ def test_a_residual_reaches_the_last_soma_of_nested_chains_or_is_refused():
         Chain(inner, nn.ReLU())(x, Call(1, 4), residual)
 
 
-def test_what_cannot_be_told_about_time_is_refused():
-    class Plain(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.soma = Soma(4)
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.soma = Soma(4)
 
+
+def test_what_cannot_be_told_about_time_is_refused():
     with pytest.raises(QuadspikeError, match=r"0\.soma needs to know about time"):
         Network(Plain(), nn.Linear(4, 2), input_rank=2)
     with pytest.raises(QuadspikeError, match="Network inside a Network"):
         Network(nn.Linear(2, 2), Network(nn.Linear(2, 2)))
+    with pytest.raises(QuadspikeError, match="1: a chain cannot run a ModuleList"):
+        Network(nn.Linear(2, 2), nn.ModuleList([Soma(2)]))
+
+
+def test_a_module_of_one_s_own_may_hold_what_it_runs_in_lists():
+    class Twice(Timed):
+        def __init__(self, *held):
+            super().__init__()
+            self.held = nn.ModuleList(held)
+
+        def forward(self, x, call):
+            return sum(part(x, call) for part in self.held)
+
+    somas = [Soma(4, norm=None), Soma(4, "lif", norm=None)]
+    net = Network(nn.Linear(2, 4), Twice(*somas), timesteps=3)
+    x = torch.randn(5, 2)
+    shown = net[0](x).expand(3, 5, 4)
+    assert torch.equal(net(x), somas[0](shown) + somas[1](shown))
+    assert list(net.somas()) == ["1.held.0", "1.held.1"]
+    with pytest.raises(QuadspikeError, match=r"1\.held\.0\.soma needs.*Plain around it"):
+        Network(nn.Linear(2, 4), Twice(Plain()))
 
 
 def test_a_network_without_a_soma_repeats_its_logits():

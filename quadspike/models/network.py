@@ -195,17 +195,27 @@ class Network(Chain):
 
     def _check_nesting(self) -> None:
         """Every module that needs the call must be reached by one that passes it on."""
-        for name, module in self.named_modules():
-            for label, child in module.named_children():
-                where = f"{name}.{label}".lstrip(".")
-                if isinstance(child, Network):
-                    raise QuadspikeError(f"{where}: a Network inside a Network; make it a Chain")
-                if isinstance(child, Timed) and not isinstance(module, Timed | nn.Sequential):
-                    raise QuadspikeError(
-                        f"{where} needs to know about time, but {type(module).__name__} around "
-                        "it cannot tell it; derive that from quadspike.call.Timed and give it "
-                        "forward(self, x, call)"
-                    )
+        _check_inside(self, self, "")
+
+
+def _check_inside(caller: nn.Module, module: nn.Module, name: str) -> None:
+    """Refuse what stands in `module` and cannot be reached; `caller` runs it."""
+    for label, child in module.named_children():
+        where = f"{name}.{label}".lstrip(".")
+        if isinstance(child, Network):
+            raise QuadspikeError(f"{where}: a Network inside a Network; make it a Chain")
+        if isinstance(child, Timed) and not isinstance(caller, Timed | nn.Sequential):
+            raise QuadspikeError(
+                f"{where} needs to know about time, but {type(caller).__name__} around it cannot "
+                "tell it; derive that from quadspike.Timed and give it forward(self, x, call)"
+            )
+        listed = isinstance(child, nn.ModuleList | nn.ModuleDict)
+        if listed and isinstance(caller, nn.Sequential):
+            raise QuadspikeError(
+                f"{where}: a chain cannot run a {type(child).__name__}; make it a Chain"
+            )
+        # A list runs nothing itself: what holds it does.
+        _check_inside(caller if listed else child, child, where)
 
 
 def _first_layer(module: nn.Module) -> nn.Module | None:
