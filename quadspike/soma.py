@@ -129,6 +129,11 @@ class Soma(Timed):
 
     def _standalone(self, x: Tensor, residual: Tensor | None) -> Tensor:
         check_sequence(x)
+        if x.ndim < 3 or x.shape[2] != self.channels:
+            raise QuadspikeError(
+                f"a soma for {self.channels} channels takes [T, B, {self.channels}, ...] on its "
+                f"own, got {tuple(x.shape)}; inside a network give it the call: soma(x, call)"
+            )
         if residual is not None and residual.shape != x.shape:
             raise QuadspikeError(
                 f"the residual {tuple(residual.shape)} does not fit the input {tuple(x.shape)}"

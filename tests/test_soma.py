@@ -53,7 +53,11 @@ def test_bfloat16_in_gives_bfloat16_out_with_float32_inside():
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (lambda: Soma(3)(torch.zeros(2, 2, 4, 3, 3)), "3 channels"),
+        (
+            lambda: Soma(3)(torch.zeros(2, 2, 4, 3, 3)),
+            r"for 3 channels takes \[T, B, 3, ...\].*\(2, 2, 4, 3, 3\); inside a network .*call",
+        ),
+        (lambda: Soma(3)(torch.zeros(2, 3)), r"got \(2, 3\)"),
         (lambda: Soma(3)(torch.zeros(0, 2, 3, 3, 3)), "has an empty axis"),
         (lambda: Soma(3)(torch.zeros(2, 2, 3, 3, 3, dtype=torch.int)), "floating"),
         (lambda: Soma(3)(*[torch.zeros(2, 2, 3)], residual=torch.zeros(2, 2, 3)), "no residual"),
