@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quadspike import QuadspikeError, composition, create_neuron
+from quadspike import LIF, QuadspikeError, composition, create_neuron, surrogates
 from quadspike.data.geometry import GEOMETRIES, Geometry
+from quadspike.neurons import NEURONS
 from quadspike.recipes import RECIPES, create_recipe, paper_figure
 from quadspike.recipes.registry import OPEN
-from quadspike.surrogates import Center, Window
+from quadspike.surrogates import ArcTan, Center, Window
 from quadspike.training import field_values as module
 from quadspike.training.network import make_network
 from quadspike.training.recipe import Recipe
@@ -152,9 +153,9 @@ count = st.integers(1, 10**9)
 FIELDS = {
     "name": st.text(min_size=1).filter(str.strip),
     "model": st.sampled_from(module._NAMES["model"]),
-    "neuron": st.sampled_from(module._NAMES["neuron"]),
+    "neuron": st.sampled_from(list(module._NAMES["neuron"])),
     "detach_reset": st.booleans(),
-    "norm": st.sampled_from(module._NAMES["norm"]),
+    "norm": st.sampled_from(list(module._NAMES["norm"])),
     "initial_gain": positive,
     "sync_norm": st.booleans(),
     "residual": st.sampled_from(module._NAMES["residual"]),
@@ -194,7 +195,7 @@ WINDOWS = st.one_of(
     ),
     st.fixed_dictionaries({"norm": st.just("tdbn"), "eta": st.none() | positive}),
 )
-SURROGATES = st.fixed_dictionaries({"surrogate": st.sampled_from(module._NAMES["surrogate"])})
+SURROGATES = st.fixed_dictionaries({"surrogate": st.sampled_from(list(module._NAMES["surrogate"]))})
 AIDED = st.one_of(
     st.fixed_dictionaries({"aid": st.sampled_from([None, "sml", "imp"])}),
     st.fixed_dictionaries(
@@ -366,3 +367,20 @@ def test_what_is_not_a_recipe_is_not_read_as_one():
         Recipe.from_dict({"name": "mine", "model": "cnn"})
     with pytest.raises(QuadspikeError, match="'learning_rate'"):
         Recipe.from_dict({"name": "m", "dataset": "digits", "model": "cnn", "learning_rate": 1})
+
+
+def test_parts_of_one_s_own_have_a_name_once_they_are_registered(monkeypatch):
+    class Mine(LIF):
+        name = "mine"
+
+    class Slope(ArcTan):
+        name = "slope"
+
+    monkeypatch.setitem(NEURONS, "mine", Mine)
+    monkeypatch.setitem(surrogates.SURROGATES, "slope", Slope)
+    recipe = create_recipe("digits-mlp", neuron="mine", surrogate="slope")
+    soma = make_network(recipe.but(**{"neuron.beta": 0.5}), SHAPES["digits"]).hidden1.soma
+    assert type(soma.neuron) is Mine
+    assert (soma.neuron.beta, soma.neuron.surrogate) == (0.5, Slope())
+    with pytest.raises(QuadspikeError, match=r"unknown neuron 'mime'; did you mean 'mine'"):
+        recipe.but(neuron="mime")

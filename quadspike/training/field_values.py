@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, get_args
 
 from quadspike.aids.shortcuts import ShortcutForm
@@ -82,13 +83,13 @@ _FLAGS = (
     "autoaugment",
     "deterministic",
 )
-_NAMES: dict[str, tuple[str, ...]] = {
+_NAMES: dict[str, Iterable[str]] = {
     "dataset": get_args(Dataset),
     "model": (*list_models(), OWN),
-    "neuron": tuple(NEURONS),
-    "surrogate": tuple(SURROGATES),
+    "neuron": NEURONS,
+    "surrogate": SURROGATES,
     "window_height": get_args(Height),
-    "norm": tuple(NORMS),
+    "norm": NORMS,
     "residual": tuple(RESIDUALS),
     "loss": get_args(LossName),
     "aid": get_args(AidName),
