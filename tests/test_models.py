@@ -15,7 +15,9 @@ from quadspike import LIF, QIF, QuadspikeError, create_model, list_models, load_
 from quadspike.analysis.energy import energy
 from quadspike.checksum import checksum
 from quadspike.deploy import fold
+from quadspike.neurons import NEURONS
 from quadspike.norms import TDBatchNorm
+from quadspike.surrogates import SURROGATES, ArcTan
 from tests.conftest import calibrate
 
 SIZES = {"resnet19": (3, 16), "resnet34": (3, 64), "vggsnn": (2, 32), "resnet8": (3, 16)}
@@ -185,12 +187,29 @@ def test_every_option_and_every_later_change_is_saved(tmp_path):
     assert str(load_model(save_model(sized, tmp_path / "s"))) == str(sized)
 
 
-def test_a_neuron_that_could_not_be_loaded_is_not_saved(tmp_path):
+def test_a_part_that_could_not_be_loaded_is_not_saved(tmp_path, monkeypatch):
     class Mine(LIF):
         name = "mine"
 
-    with pytest.raises(QuadspikeError, match="unknown neuron 'mine'"):
-        save_model(create_model("cnn", neuron=Mine()), tmp_path / "m")
+    class Nameless(LIF):
+        """Would be loaded as a LIF."""
+
+    class Slope(ArcTan):
+        name = "slope"
+
+    for neuron, said in (
+        (Mine(), r"layer 'conv1.soma' has a Mine.*NEURONS\['mine'\] = Mine"),
+        (Nameless(), "Nameless, .* under a name of its own"),
+        (LIF(surrogate=Slope()), r"SURROGATES\['slope'\] = Slope"),
+    ):
+        with pytest.raises(QuadspikeError, match=said):
+            save_model(create_model("cnn", neuron=neuron), tmp_path / "m")
+    monkeypatch.setitem(NEURONS, "mine", Mine)
+    monkeypatch.setitem(SURROGATES, "slope", Slope)
+    model = create_model("cnn", neuron=Mine(surrogate=Slope()))
+    again = load_model(save_model(model, tmp_path / "m"))
+    assert str(again) == str(model)
+    assert type(again.conv1.soma.neuron) is Mine
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):

@@ -19,6 +19,8 @@ from quadspike.errors import QuadspikeError, check_name
 from quadspike.models.network import Network
 from quadspike.models.registry import create_model
 from quadspike.neurons import NEURONS
+from quadspike.neurons.sided import Sided
+from quadspike.surrogates import SURROGATES
 
 FORMAT = 1
 _HEADER, _CHECKSUM = "quadspike", "crc32"
@@ -67,8 +69,27 @@ def configuration(model: Network) -> dict[str, Any]:
             "only models from create_model know how to be rebuilt; "
             "save your own network's state_dict with safetensors"
         )
-    check_name("neuron", model.config["neuron"]["name"], NEURONS)
+    if reason := why_not_rebuilt(model):
+        raise QuadspikeError(f"{reason}, or save the network's state_dict with safetensors")
     return {**model.config, "timesteps": model.timesteps, "readout": model.readout}
+
+
+def why_not_rebuilt(model: Network) -> str:
+    """Which of the somas' parts the names in a configuration do not stand for, if any."""
+    for layer, soma in model.somas().items():
+        neuron, surrogate = soma.neuron, soma.neuron.surrogate
+        kind = type(neuron).__bases__[1] if isinstance(neuron, Sided) else type(neuron)
+        if NEURONS.get(neuron.name) is not kind:
+            registry, name, own = "neurons.NEURONS", neuron.name, kind
+        elif SURROGATES.get(surrogate.name) is not type(surrogate):
+            registry, name, own = "surrogates.SURROGATES", surrogate.name, type(surrogate)
+        else:
+            continue
+        return (
+            f"layer {layer!r} has a {own.__name__}, which no file can name: register it under a "
+            f"name of its own, quadspike.{registry}[{name!r}] = {own.__name__}"
+        )
+    return ""
 
 
 def load_model(path: str | Path, **overrides: Any) -> Network:
@@ -78,7 +99,9 @@ def load_model(path: str | Path, **overrides: Any) -> Network:
     config = content.get("config")
     if config is None:
         raise QuadspikeError(
-            f"{target} holds tensors but no quadspike configuration: not saved by save_model"
+            f"{target} holds tensors but no quadspike configuration, as the weights of one's own "
+            "network do: make that network and give it these, "
+            "network.load_state_dict(safetensors.torch.load_file(path))"
         )
     if not isinstance(config, dict) or not {"name"} <= config.keys() <= {"name", *_options()}:
         raise QuadspikeError(

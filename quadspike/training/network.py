@@ -13,9 +13,9 @@ from quadspike.data.geometry import Geometry
 from quadspike.errors import QuadspikeError
 from quadspike.losses import LOSSES
 from quadspike.models import Network, create_model, save_model
-from quadspike.models.files import read_tensors, write_tensors
+from quadspike.models.files import read_tensors, why_not_rebuilt, write_tensors
 from quadspike.models.mode import evaluating
-from quadspike.neurons import NEURONS, Neuron
+from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.field_values import OWN
 from quadspike.training.folder import weights_file
@@ -155,7 +155,7 @@ def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def write_weights(model: Network, tensors: dict[str, Tensor], path: Path) -> None:
     """`tensors` as the weights of `model`; with its configuration where it can be rebuilt."""
-    if model.config is not None and model.config["neuron"]["name"] in NEURONS:
+    if model.config is not None and not why_not_rebuilt(model):
         kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         try:
             model.load_state_dict(tensors)
