@@ -353,7 +353,7 @@ def test_the_held_out_samples_do_not_depend_on_the_seed(count, seed):
         ("cifar100", {}, "no CIFAR-100 under .*nowhere"),
         ("imagenet", {}, "nowhere/imagenet/train: cannot be listed.*<synset>"),
         ("cifar10-dvs", {"split": "tebn"}, "nowhere/cifar10-dvs: no such folder"),
-        ("own", {}, "needs its data.*from_splits"),
+        ("own", {}, r"needs its data.*data=\(training, test\).*from_splits"),
     ],
 )
 def test_data_that_are_not_there(tmp_path, dataset, options, message):

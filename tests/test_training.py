@@ -481,9 +481,12 @@ def test_a_network_that_does_not_fit_is_refused_before_any_work(tmp_path: Path) 
     ):
         with pytest.raises(QuadspikeError, match=said):
             run(tmp_path / "run", tiny(), model=model)
-    for data in (1, (1, 2), (1, 2, 3)):
-        with pytest.raises(QuadspikeError, match="pair of Splits"):
+    for data, said in ((1, "got int;"), ((1, "2"), "got int, str;"), ((1, 2, 3), "int, int, int")):
+        with pytest.raises(QuadspikeError, match=f"pair of Splits.*{said}"):
             run(tmp_path / "run", tiny(), data=data)
+    for observers in (Observer(), [Observer], [print]):
+        with pytest.raises(QuadspikeError, match=r"observers=\[Display\(\)\]"):
+            run(tmp_path / "run", tiny(), observers=observers)
     with pytest.raises(QuadspikeError, match="takes a Recipe"):
         run(tmp_path / "run", "digits-mlp")  # type: ignore[arg-type]
     assert not (tmp_path / "run").exists()

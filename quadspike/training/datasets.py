@@ -49,8 +49,8 @@ def make_data(
     check_parts(recipe, workers)
     if recipe.dataset == OWN:
         raise QuadspikeError(
-            "a recipe with dataset='own' needs its data: make them with from_splits(recipe, "
-            "train, test, device, workers), or name a data set"
+            "a recipe with dataset='own' needs its data: give data=(training, test), two "
+            "quadspike.data.Splits or what from_splits makes of them, or name a data set"
         )
     if recipe.dataset == "imagenet":
         return _imagenet(recipe, data_root(root) / "imagenet", device, workers)
@@ -85,8 +85,11 @@ def choose_data(
             )
         return own
     if not (isinstance(own, tuple | list) and [type(part) for part in own] == [Split, Split]):
+        parts = own if isinstance(own, tuple | list) else (own,)
         raise QuadspikeError(
-            f"data must be a pair of Splits (training, test) or a TrainingData, got {type(own)}"
+            "data must be a pair of Splits (training, test) or a TrainingData, got "
+            f"{', '.join(type(part).__name__ for part in parts)}; make tensors a "
+            "quadspike.data.Split(name, inputs, labels, classes)"
         )
     return from_splits(recipe, own[0], own[1], device, workers)
 

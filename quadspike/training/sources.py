@@ -16,7 +16,7 @@ from quadspike.data.loader import Batch, Draw, Loader, Transform
 from quadspike.data.split import Split
 from quadspike.data.transforms import standard_transform
 from quadspike.errors import QuadspikeError
-from quadspike.training.distributed import Workers
+from quadspike.training.distributed import Workers, asked_workers, choose_device
 from quadspike.training.holdout import hold_out
 from quadspike.training.recipe import Recipe
 from quadspike.training.sizes import check_batch
@@ -59,17 +59,20 @@ def from_splits(
     recipe: Recipe,
     train: Split,
     test: Split,
-    device: torch.device,
-    workers: Workers,
+    device: torch.device | None = None,
+    workers: Workers | None = None,
     augment: Transform | None = None,
     plain: Transform | None = None,
 ) -> TrainingData:
     """Loaders of two splits in memory, moved to the device; for the user's own data too.
 
+    Without device and workers they are those that `train` chooses by itself.
     Without transforms, images are normalised by the mean and std of each channel over the
     training images, and clips are counted in events, time first; `augment` for training,
     `plain` for the rest. What they give is cast to the recipe's type.
     """
+    workers = asked_workers() if workers is None else workers
+    device = choose_device("auto", workers) if device is None else device
     check_parts(recipe, workers)
     _check_pair(recipe, train, test)
     plain = standard_transform(train) if plain is None else plain

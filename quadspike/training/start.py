@@ -60,6 +60,11 @@ def train(
         raise QuadspikeError(
             f"train takes a Recipe, got {recipe!r}; make one with create_recipe or Recipe(...)"
         )
+    if not (isinstance(observers, Sequence) and all(isinstance(o, Observer) for o in observers)):
+        raise QuadspikeError(
+            "observers are objects derived from quadspike.training.Observer, in a list as in "
+            f"observers=[Display()], got {observers!r}"
+        )
     if model is not None:
         recipe = recipe.but(model=OWN)
     workers = asked_workers()
