@@ -17,6 +17,7 @@ from quadspike.surrogates import (
     LocalZO,
     Rectangle,
     Sigmoid,
+    Surrogate,
     Triangle,
     Window,
     create_surrogate,
@@ -197,6 +198,10 @@ def test_config_round_trip(name):
     assert create_surrogate(surrogate.config()) == surrogate
 
 
+class Reachless(Surrogate):
+    name = "reachless"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -214,6 +219,7 @@ def test_config_round_trip(name):
         (lambda: Evolving(k_min=-1), "k_min > 0"),
         (lambda: Evolving(k_min=5, k_max=2), "k_min <= k_max"),
         (lambda: LocalZO(delta=0), "delta > 0"),
+        (lambda: Surrogate.reach(Reachless(), QIF()), r"'reachless' .* give it reach\(neuron\)"),
         (lambda: QIF(a=torch.tensor([0.1, 0.2])).density(), "one set of parameters"),
     ],
 )

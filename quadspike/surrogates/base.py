@@ -33,6 +33,9 @@ class Thresholded(Protocol):
 class Surrogate:
     """Base: `constants(neuron)` once per call, `derivative(v, s)` per element.
 
+    One's own is a frozen dataclass with a `name`, these two and `reach`; like a neuron's lines,
+    those of `derivative` are arithmetic and tensor methods.
+
     One that `draws` has `share` as the last of its constants: `derivative` is the slope for one
     draw, uniform in (0, 1), that is put there, and `S` is the mean over all draws.
     """
@@ -86,7 +89,11 @@ class Surrogate:
 
     def reach(self, neuron: Thresholded) -> tuple[Any, Any]:
         """The excesses between which `S` is at least half its peak."""
-        raise NotImplementedError
+        raise QuadspikeError(
+            f"the surrogate {self.name!r} does not say where it passes a gradient, which training "
+            "and layer health report: give it reach(neuron), the excesses between which it is at "
+            "least half its peak"
+        )
 
     def window(self, neuron: Thresholded) -> tuple[Any, Any]:
         """The membrane voltages between which a gradient passes."""
