@@ -285,6 +285,10 @@ def test_a_neuron_that_is_no_plain_arithmetic_runs_on_the_reference():
     assert torch.equal(Branching()(x), LIF()(x))
     with pytest.raises(QuadspikeError, match="plain arithmetic"):
         ops.soma(x[0], Branching(), steps=1, batch=2, backend="vectorised")
+    pytest.importorskip("triton")
+    choice = ops.choose("auto", Branching(), torch.device("cuda"), torch.float32)
+    assert choice.backend == "reference"
+    assert "plain arithmetic" in choice.reason
 
 
 @pytest.mark.parametrize(

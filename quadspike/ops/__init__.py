@@ -117,8 +117,10 @@ def _obstacle(backend: str, device: str, dtype: torch.dtype, neuron: type, surro
             return f"it is for CUDA, not {device} (or Triton's interpreter, TRITON_INTERPRET=1)"
     if dtype not in _STORED[backend]:
         return f"{_name(dtype)} (it stores {', '.join(map(_name, _STORED[backend]))})"
-    lines = equations if backend == "triton" else recorded
-    return str(lines.obstacle(neuron, surrogate))
+    if backend == "vectorised":
+        return str(recorded.obstacle(neuron, surrogate))
+    # Triton would find what a tape does not know too, but only while it compiles.
+    return equations.obstacle(neuron, surrogate) or str(recorded.no_arithmetic(neuron, surrogate))
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -180,9 +180,13 @@ class _AnyConstants:
 
 @cache
 def obstacle(neuron: Any, surrogate: Any) -> str:
-    """Why the lines of a neuron and a surrogate cannot be recorded; empty if they can."""
-    if surrogate.not_vectorised:
-        return str(surrogate.not_vectorised)
+    """Why a neuron with a surrogate cannot run from recorded lines; empty if they can."""
+    return str(surrogate.not_vectorised) or no_arithmetic(neuron, surrogate)
+
+
+@cache
+def no_arithmetic(neuron: Any, surrogate: Any) -> str:
+    """Why the lines of both cannot be recorded; empty if they can."""
     tape = Tape()
     p = _AnyConstants(tape)
     try:
