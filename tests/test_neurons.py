@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, Soma, create_neuron
-from quadspike.neurons import NEURONS
+from quadspike.neurons import NEURONS, check_partials
 from quadspike.surrogates import ArcTan, Rectangle, Window
 from tests.kernel_cases import STREAMED
 
@@ -37,6 +37,29 @@ def test_handwritten_partials_equal_autograd(name):
     torch.testing.assert_close(rows[0], torch.full((50,), d_u).to(rows))
     place = 3 + fields.index("u_th")
     torch.testing.assert_close(rows[place], torch.full((50,), d_th).to(rows))
+
+
+@pytest.mark.parametrize("name", NEURONS)
+def test_the_package_s_own_check_of_partials_passes_every_neuron(name):
+    check_partials(create_neuron(name))
+
+
+@pytest.mark.parametrize(
+    ("line", "stated", "message"),
+    [
+        ("advance", (lambda u, o, x, p: (p.beta, 0.0, 1.0)), "gives 3 .* 6 are needed, in u, o, x"),
+        (
+            "advance",
+            (lambda u, o, x, p: (p.beta * (1 - o), -p.beta * u, 1.0, u * (1 - o), 0.0, o)),
+            r"Wrong\.advance_partials is wrong in o: ",
+        ),
+        ("excess", (lambda u, p: (1.0, 1.0)), "wrong in u_th: 1 where autograd finds -1"),
+    ],
+)
+def test_wrong_partials_are_found(line, stated, message):
+    wrong = type("Wrong", (LIF,), {f"{line}_partials": staticmethod(stated)})
+    with pytest.raises(QuadspikeError, match=message):
+        check_partials(wrong())
 
 
 def test_the_paper_s_default_parameters():

@@ -10,6 +10,7 @@ from torch import nn
 
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.neurons.base import Neuron
+from quadspike.neurons.check import check_partials
 from quadspike.neurons.density import MembraneDensity
 from quadspike.neurons.glif import GLIF
 from quadspike.neurons.imlif import IMLIF
@@ -34,6 +35,7 @@ __all__ = [
     "Neuron",
     "Ternary",
     "TrainedTernary",
+    "check_partials",
     "create_neuron",
     "voltage_statistics",
 ]
