@@ -292,3 +292,13 @@ def test_scale_and_shift_per_step_follow_a_stream():
     frames = torch.randn(3, 64, 1)
     live = stream(net)
     assert torch.equal(torch.stack([live(frame) for frame in frames]), net(frames))
+
+
+def test_what_the_reference_computes_is_exported_without_an_operator_of_ours(tmp_path):
+    model = create_model("cnn", in_channels=1, seed=0, timesteps=3).eval()
+    small, x = fold(model), torch.rand(4, 1, 8, 8)
+    for soma in small.somas().values():
+        soma.backend = "reference"
+    program = torch.export.export(small, (x,))
+    assert "quadspike." not in str(program.graph)
+    assert torch.equal(program.module()(x), small(x))

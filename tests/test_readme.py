@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 import quadspike
 from quadspike.analysis.energy import compare_with_paper
+from quadspike.neurons import NEURONS
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,6 +28,20 @@ def test_the_data_page_s_python_runs():
     scope: dict[str, object] = {}
     exec(block, scope)
     assert scope["labels"].shape == (64,)
+
+
+def test_the_python_page_s_snippets_run_in_order(tmp_path, monkeypatch):
+    page = (ROOT / "docs/python.md").read_text()
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)))
+    monkeypatch.chdir(tmp_path)
+    try:
+        scope = runpy.run_path(str(script))
+    finally:
+        NEURONS.pop("saturating", None)
+    assert scope["score"].accuracy == scope["again"].test_accuracy > 0.5
+    for network in (scope["model"], scope["own_network"]):
+        assert {layer.backend for layer in network.explain()} == {"vectorised"}
 
 
 def test_the_citation_names_the_version():

@@ -33,7 +33,7 @@ from quadspike.randomness import Key
 
 
 def examine(model: Network, loss: Loss) -> dict[str, Any]:
-    """Every soma and residual block of `model` under one backward of `loss`, ready for JSON.
+    """Every soma and every `models.Block` of `model` under one backward of `loss`, ready for JSON.
 
     Gradients are root mean squares; those of activations are of each sample's own loss, if
     `loss` is a mean over samples. `factor` is what a layer multiplies the squared norm by, and

@@ -28,6 +28,9 @@ class Neuron(nn.Module):
     parameter is a number, per channel `[C]`, or per step and channel `[T, C]`; an
     `nn.Parameter` is learned, anything else is fixed. A spike is 0 or 1, or may have a sign; a
     constant named `emitted` multiplies it on its way out, while reset and state keep it plain.
+
+    A subclass states `name`, `macs_per_step`, `parameter_names`, `constants` (with one `u_th`),
+    `advance` and, for the fast paths, `advance_partials`; its constructor ends in `_hold`.
     """
 
     name: ClassVar[str]
@@ -192,7 +195,10 @@ class Neuron(nn.Module):
         """
 
     def project(self) -> None:
-        """Back into what is allowed, after an update of learned parameters; on the device."""
+        """Back into what is allowed, after an update of learned parameters; on the device.
+
+        `train` calls it after each step of the optimizer, as a loop of one's own must.
+        """
 
     # -- what it is --------------------------------------------------------------------
 
@@ -297,6 +303,7 @@ class Neuron(nn.Module):
         return ", ".join([*parts, f"surrogate={self.surrogate}"])
 
     def _hold(self, surrogate: Any, detach_reset: bool, **parameters: Any) -> None:
+        """Keep what a constructor was given: each number fixed, or learned, by its name."""
         for name, given in parameters.items():
             value = as_parameter(self.name, name, given)
             if name in self.learned and not isinstance(value, nn.Parameter):
