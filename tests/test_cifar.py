@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
 import sys
 import tarfile
@@ -178,6 +179,29 @@ def test_broken_archives_are_named(ten, tmp_path):
     with pytest.raises(QuadspikeError, match=r"cifar-10-binary\.tar\.gz"):
         load_cifar10(tmp_path)
     ten.pack(archive, "binary", without=["data_batch_4.bin"])
+    with pytest.raises(QuadspikeError, match=r"holds no cifar-10-batches-bin/data_batch_4\.bin"):
+        load_cifar10(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
+def test_a_link_or_a_folder_in_an_archive_is_not_the_file_of_its_name(ten, tmp_path, kind):
+    whole = ten.pack(tmp_path / CIFAR10[0].archive, "binary")
+    with tarfile.open(whole) as archive:
+        members = [(member, archive.extractfile(member).read()) for member in archive]
+    name = f"{CIFAR10[0].folder}/data_batch_4.bin"
+    other = tarfile.TarInfo(name)
+    other.type, other.linkname = kind, f"{CIFAR10[0].folder}/data_batch_1.bin"
+
+    def repack(keep):
+        with tarfile.open(whole, "w:gz") as archive:
+            archive.addfile(other)
+            for member, raw in members:
+                if keep or member.name != name:
+                    archive.addfile(member, io.BytesIO(raw))
+
+    repack(keep=True)
+    assert torch.equal(load_cifar10(tmp_path)[0].inputs.flatten(1), torch.from_numpy(ten.images["train"]))
+    repack(keep=False)
     with pytest.raises(QuadspikeError, match=r"holds no cifar-10-batches-bin/data_batch_4\.bin"):
         load_cifar10(tmp_path)
 

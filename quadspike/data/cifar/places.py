@@ -81,9 +81,11 @@ def _from_archive(path: Path, layout: Layout) -> Iterator[tuple[Part, str, bytes
     try:
         with tarfile.open(path, "r|*") as archive:
             for member in archive:
-                part = wanted.pop(member.name.removeprefix("./"), None)
-                file = archive.extractfile(member) if part and member.isfile() else None
-                if part and file:
+                name = member.name.removeprefix("./")
+                # A link or a folder of that name is not the file.
+                file = archive.extractfile(member) if name in wanted and member.isfile() else None
+                if file:
+                    part = wanted.pop(name)
                     _check_size(part, f"{path}:{member.name}", member.size)
                     yield part, f"{path}:{member.name}", file.read()
                 if not wanted:
