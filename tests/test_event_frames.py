@@ -172,6 +172,14 @@ def test_bad_options(options, message):
         to_frames(recording(5), **{"steps": 2, **options})
 
 
+@pytest.mark.parametrize("field", "txyp")
+def test_fractions_are_refused_and_not_cut_off(field):
+    """Times in seconds would all be 0."""
+    fields = {name: [0, 1] for name in "txyp"} | {field: [0.25, 0.75]}
+    with pytest.raises(QuadspikeError, match=f"^{field} must be a row of whole numbers"):
+        Events.of(**fields, width=2, height=2)
+
+
 def test_a_batch_is_of_one_sensor():
     with pytest.raises(QuadspikeError, match="one sensor"):
         EventBatch.of([recording(3), recording(3, width=7)])

@@ -33,7 +33,7 @@ class Events:
     def of(cls, t: object, x: object, y: object, p: object, *, width: int, height: int) -> Events:
         """From any four equal-length sequences or arrays; checked."""
         events = cls(
-            torch.as_tensor(t, dtype=torch.int64),
+            _narrow("t", t, torch.int64),
             _narrow("x", x, torch.int16),
             _narrow("y", y, torch.int16),
             _narrow("p", p, torch.uint8),
@@ -80,7 +80,7 @@ class Events:
 
 
 def _narrow(name: str, values: object, dtype: torch.dtype) -> Tensor:
-    """As a smaller integer type, refusing what would wrap round."""
+    """As that integer type, refusing fractions (of seconds, say) and what would wrap round."""
     given = torch.as_tensor(values)
     fractional = given.is_floating_point() or given.is_complex()
     if given.ndim != 1 or (fractional and len(given)):
