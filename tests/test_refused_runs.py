@@ -24,6 +24,7 @@ from quadspike.training.checkpoint import load_checkpoint
 from quadspike.training.folder import RunFolder
 from quadspike.training.observer import Observer
 from quadspike.training.recipe import Recipe
+from quadspike.training.scoring import Counter
 from quadspike.training.start import train
 from quadspike.training.step import Step
 from tests.conftest import TRAIN, run_cli
@@ -317,6 +318,22 @@ def test_the_layer_with_the_first_bad_number_is_named(
         *("--accumulate", accumulate),
     )
     assert not (tmp_path / "run" / "checkpoint.safetensors").exists()
+
+
+def test_a_lost_decoder_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    """torch raises it in the middle of whatever the run is doing."""
+
+    def fail(*_):
+        raise RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed. ")
+
+    for owner, name in ((Step, "__call__"), (Counter, "__call__")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, fail)
+            refused(
+                capsys,
+                r"images was lost \(DataLoader worker \(pid 7\) is killed by signal: Killed\.\)",
+                *("--out", str(tmp_path / "run"), "--resume"),
+            )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,7 +10,8 @@ import pytest
 import torch
 
 from quadspike import QuadspikeError
-from quadspike.data.streaming import StreamingLoader
+from quadspike.data.streaming import StreamingLoader, decoding
+from quadspike.errors import DataError
 
 
 class Numbers:
@@ -115,6 +119,27 @@ def test_a_closed_loader_begins_anew(workers):
     with pytest.raises(QuadspikeError, match=r"ended by another or by close"):
         next(batches)
     assert_same(loader.epoch(1), whole)
+
+
+def test_a_lost_worker_is_told_in_words():
+    """As the system ends it where memory runs out."""
+
+    def lose_one():
+        before = set(multiprocessing.active_children())
+        batches = StreamingLoader(Numbers(80), 4, workers=1).epoch()
+        with decoding():
+            next(batches)
+            (decoder,) = set(multiprocessing.active_children()) - before
+            os.kill(decoder.pid, signal.SIGKILL)
+            list(batches)
+
+    with pytest.raises(DataError, match="decodes images was lost"):
+        lose_one()
+
+
+def test_other_errors_are_left_alone():
+    with pytest.raises(RuntimeError, match="something else"), decoding():
+        raise RuntimeError("something else")
 
 
 @pytest.mark.parametrize("world", [1, 2, 3, 6])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -18,8 +19,47 @@ from torch.utils.data import DataLoader, Sampler
 
 from quadspike.data.loader import Batch, Draw
 from quadspike.data.worker import Decoded, Decoder, ImageFiles, Request
-from quadspike.errors import QuadspikeError, check_count
+from quadspike.errors import DataError, QuadspikeError, check_count
 from quadspike.randomness import permutation
+
+
+@contextmanager
+def decoding() -> Iterator[None]:
+    """Around whatever is done with batches: a worker process that was lost is told in words.
+
+    torch raises that in the main process at once, whatever it is doing.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not _of_a_worker(error):
+            raise
+        raise DataError(_lost(error)) from None
+
+
+def _of_a_worker(error: Exception) -> bool:
+    return str(error).startswith("DataLoader worker")
+
+
+def _lost(error: Exception) -> str:
+    why = str(error).strip() or type(error).__name__
+    return (
+        f"a process that decodes images was lost ({why}); if memory ran out, let the run have "
+        "fewer processors or more memory, and give the same command again: with --resume a run "
+        "goes on from its checkpoint"
+    )
+
+
+def _next(answers: Iterator[Decoded]) -> Decoded:
+    """The next answer; that of a worker which was lost says so."""
+    try:
+        return next(answers)
+    except (EOFError, OSError, RuntimeError) as error:
+        # A pipe that broke, where torch has not yet seen why.
+        if isinstance(error, RuntimeError) and not _of_a_worker(error):
+            raise
+        nothing = torch.empty(0)
+        return Decoded(nothing, nothing, nothing, [], _lost(error))
 
 
 class _Schedule(Sampler[Request]):
@@ -118,13 +158,13 @@ class StreamingLoader:
                     "a loader has one epoch at a time, and this one was ended by another or by "
                     "close(); make a second loader to read two side by side"
                 )
-            decoded = next(answers)
+            decoded = _next(answers)
             self.broken.update(decoded.broken)
             if decoded.failure:
                 # Before the traceback holds on to them: collected with it, they end slowly.
                 del answers
                 self.close()
-                raise QuadspikeError(decoded.failure)
+                raise DataError(decoded.failure)
             yield self._batch(decoded, epoch)
 
     def _requests(self, epoch: int, start: int) -> list[Request]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from quadspike.data.streaming import decoding
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.checkpoint import (
@@ -130,7 +131,7 @@ class Training:
         for watcher in self.observers:
             watcher.begin(beginning)
         code = 0
-        with stop.listening():
+        with stop.listening(), decoding():
             while self.progress.epoch < self.recipe.epochs and not code:
                 code = self._epoch(stop)
             if left and not code:

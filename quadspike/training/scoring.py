@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from quadspike.data.loader import Batch
+from quadspike.data.streaming import decoding
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.models.mode import evaluating
@@ -55,7 +56,7 @@ def score(
     """
     count = count or Counter(model, recipe, device)
     totals = torch.zeros(4, dtype=torch.float64, device=device)
-    with evaluating(model):
+    with evaluating(model), decoding():
         for batch in source.epoch():
             if stopped is not None and stopped():
                 totals[3] = 1
