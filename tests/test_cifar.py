@@ -200,7 +200,9 @@ def test_a_link_or_a_folder_in_an_archive_is_not_the_file_of_its_name(ten, tmp_p
                     archive.addfile(member, io.BytesIO(raw))
 
     repack(keep=True)
-    assert torch.equal(load_cifar10(tmp_path)[0].inputs.flatten(1), torch.from_numpy(ten.images["train"]))
+    assert torch.equal(
+        load_cifar10(tmp_path)[0].inputs.flatten(1), torch.from_numpy(ten.images["train"])
+    )
     repack(keep=False)
     with pytest.raises(QuadspikeError, match=r"holds no cifar-10-batches-bin/data_batch_4\.bin"):
         load_cifar10(tmp_path)
