@@ -51,7 +51,9 @@ class Subject:
         if Path(given).is_dir():
             folder = RunFolder(Path(given))
             instead = "look at it from Python, with quadspike.analysis.gradients.examine"
-            return cls(folder.path.name or str(given), folder.read_packaged(instead), folder)
+            recipe = folder.read_packaged(instead)
+            folder.check_loaded(instead)
+            return cls(folder.path.name or str(given), recipe, folder)
         raise QuadspikeError(
             f"{str(given)!r} is neither a run's folder nor a recipe; the recipes: "
             f"{', '.join(RECIPES)}, each also with other fields, as digits-cnn:window=mean"

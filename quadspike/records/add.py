@@ -46,6 +46,8 @@ def record_run(
     if not folder.record.exists():
         raise QuadspikeError(f"{run} has no {RECORD}: the run is not finished; go on with --resume")
 
+    folder.check_loaded("a record is of data that anyone can load by name")
+
     def make() -> Files:
         found = json.loads(folder.record.read_text(encoding="utf-8"))
         _check_run(folder, recipe, found)

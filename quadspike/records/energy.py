@@ -88,8 +88,10 @@ def _trained(folder: Path) -> tuple[Recipe, Network, str]:
         index = read_index(folder)
         return Recipe.from_dict(index["recipe"]), load_export(folder), index["sha256"]
     run = RunFolder(folder)
-    recipe = run.read_packaged(
+    instead = (
         "measure it from Python, with quadspike.analysis.energy.energy(model, ..., inputs=...)"
     )
+    recipe = run.read_packaged(instead)
+    run.check_loaded(instead)
     weights = run.ended_weights(instead=", or the one that `quadspike records export` wrote")
     return recipe, load_model(weights), sha256(weights)

@@ -44,7 +44,9 @@ def export(run: Path, out: Path, shard_mib: float = 15.0) -> dict[str, Any]:
     if not shard_mib > 0:
         raise QuadspikeError(f"shard_mib must be more than 0, got {shard_mib:g}")
     folder = RunFolder(run)
-    recipe = folder.read_packaged("keep its last.safetensors as it is")
+    as_it_is = "keep its last.safetensors as it is"
+    recipe = folder.read_packaged(as_it_is)
+    folder.check_loaded(as_it_is)
     weights = folder.ended_weights()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise QuadspikeError(f"{out} is not an empty folder; choose another --out")

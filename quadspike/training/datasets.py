@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -46,6 +47,16 @@ def make_data(
 
     `progress` is told how far event recordings are made into frames.
     """
+    return replace(_made(recipe, root, device, workers, progress), loaded=True)
+
+
+def _made(
+    recipe: Recipe,
+    root: Path | str | None,
+    device: torch.device,
+    workers: Workers,
+    progress: Progress | None,
+) -> TrainingData:
     check_parts(recipe, workers)
     if recipe.dataset == OWN:
         raise QuadspikeError(

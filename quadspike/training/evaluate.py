@@ -52,6 +52,8 @@ def evaluate(
     own = model is not None
     recipe = folder.read_recipe() if own else folder.read_packaged("give it as model=")
     path = folder.ended_weights(weights)
+    if data is None:
+        folder.check_loaded("give them as data=")
     place = choose_device(device, Workers())
     asked = {} if timesteps is None else {"timesteps": check_count("timesteps", timesteps)}
     if asked and model is not None:

@@ -19,6 +19,8 @@ from quadspike.training.recipe import Recipe
 
 FORMAT = 1
 LOCK = ".lock"
+GIVEN = "the data were given to train, not loaded by the name in the recipe"
+"""A note of such a run."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,15 @@ class RunFolder:
         if self.record.exists() and not self.weights("last").exists():
             why = ": the run has ended, without its weights here; give the folder it trained in"
         raise QuadspikeError(f"{self.path} has no {path.name}{why}{instead}")
+
+    def check_loaded(self, instead: str) -> None:
+        """Refuse to load by its name what the run was not trained on; `instead` says what to do."""
+        try:
+            notes = json.loads(self.record.read_text(encoding="utf-8"))["notes"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return  # who needs the record says so
+        if GIVEN in notes:
+            raise QuadspikeError(f"{self.path}: {GIVEN}; {instead}")
 
     @property
     def begun(self) -> bool:

@@ -53,6 +53,8 @@ class TrainingData:
     geometry: Geometry
     sizes: Sizes
     classes: tuple[str, ...]
+    loaded: bool = False
+    """Whether they are what the recipe's `dataset` names, with the transforms it asks for."""
 
 
 def from_splits(

@@ -15,7 +15,7 @@ from quadspike.training.datasets import choose_data
 from quadspike.training.distributed import asked_workers, choose_device, joined, restarted
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
-from quadspike.training.folder import RunFolder, sha256, weights_file
+from quadspike.training.folder import GIVEN, RunFolder, sha256, weights_file
 from quadspike.training.loop import Training
 from quadspike.training.network import check_network, load_weights, make_network, to_device
 from quadspike.training.observer import Observer
@@ -81,6 +81,8 @@ def train(
         found = choose_data(recipe, data, data_root, place, workers)
         network = make_network(recipe, found.geometry, model)
         notes, fingerprint = [], None
+        if not found.loaded and recipe.dataset != OWN:
+            notes.append(GIVEN)
         going_on = folder.goes_on(resume)
         if first_weights is not None:
             anew = [] if going_on else load_weights(network, first_weights)

@@ -1,0 +1,63 @@
+"""Runs of data that were given to `train` under a recipe that names others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from quadspike import QuadspikeError
+from quadspike.data.split import Split
+from quadspike.examine import examine_layers
+from quadspike.records import Repository, export, record_run
+from quadspike.records.energy import run_energy
+from quadspike.training import TrainingData, evaluate, from_splits, train
+from quadspike.training.distributed import Workers
+from tests.record_cases import tiny
+
+USES: dict[str, Callable[[Path], Any]] = {
+    "evaluate": lambda folder: evaluate(folder, device="cpu"),
+    "layers": lambda folder: examine_layers(folder, device="cpu"),
+    "energy": lambda folder: run_energy(folder, device="cpu"),
+    "export": lambda folder: export(folder, folder.parent / "export"),
+    "record": lambda folder: record_run(folder, Repository(folder)),
+}
+
+
+def mine() -> tuple[Split, Split]:
+    images = torch.randint(0, 256, (64, 1, 8, 8), dtype=torch.uint8)
+    split = Split("mine", images, torch.arange(64) % 10, tuple("0123456789"))
+    return split, split
+
+
+def made() -> TrainingData:
+    return from_splits(tiny(batch_size=16), *mine(), torch.device("cpu"), Workers())
+
+
+@pytest.fixture(scope="module", params=[mine, made])
+def given(request, tmp_path_factory) -> tuple[Path, Any]:
+    torch.manual_seed(0)
+    data, folder = request.param(), tmp_path_factory.mktemp("given") / "run"
+    train(tiny(batch_size=16), data=data, out=folder, device="cpu")
+    return folder, data
+
+
+@pytest.mark.parametrize("use", USES)
+def test_the_recipe_s_own_data_are_not_taken_for_them(given, use):
+    with pytest.raises(QuadspikeError, match="the data were given to train, not loaded"):
+        USES[use](given[0])
+
+
+def test_they_can_be_given_again(given):
+    folder, data = given
+    found = evaluate(folder, data=data, device="cpu")
+    assert found.fresh.accuracy == found.recorded
+
+
+def test_a_run_whose_data_have_been_loaded_is_used_as_ever(tmp_path):
+    train(tiny(), out=tmp_path / "run", device="cpu")
+    found = evaluate(tmp_path / "run", device="cpu")
+    assert found.fresh.accuracy == found.recorded
