@@ -65,7 +65,7 @@ def test_a_narrow_terminal_gets_the_columns_that_fit(width, columns, capsys):
     for number, heading in enumerate(headings):
         assert (heading in told) == (number >= columns)
     assert "(a) sums" in told
-    assert ("(b) trained otherwise" in told) == (columns == 5)
+    assert "(b) trained otherwise" in told
 
 
 def test_every_method_is_listed_with_one_line(capsys):

@@ -57,6 +57,14 @@ def test_they_can_be_given_again(given):
     assert found.fresh.accuracy == found.recorded
 
 
+def test_a_run_goes_on_with_the_data_it_began_with(tmp_path):
+    recipe, folder = tiny(batch_size=16), tmp_path / "run"
+    train(recipe, data=made(), out=folder, device="cpu", stop_after=1e-6)
+    with pytest.raises(QuadspikeError, match="give them again as data="):
+        train(recipe, out=folder, device="cpu", resume=True)
+    train(recipe, data=made(), out=folder, device="cpu", resume=True)
+
+
 def test_a_run_whose_data_have_been_loaded_is_used_as_ever(tmp_path):
     train(tiny(), out=tmp_path / "run", device="cpu")
     found = evaluate(tmp_path / "run", device="cpu")

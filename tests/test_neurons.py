@@ -18,29 +18,6 @@ from tests.kernel_cases import STREAMED
 
 @pytest.mark.parametrize("name", NEURONS)
 def test_handwritten_partials_equal_autograd(name):
-    neuron = create_neuron(name)
-    fields = type(neuron.constants())._fields
-    values = torch.rand(3 + len(fields), 50, dtype=torch.float64) * 2 - 1
-    values[1] = (values[1] * 1.5).round()  # -1, 0 or 1: some spikes have a sign
-    values.requires_grad_()
-
-    def pack(p):
-        return type(neuron.constants())(*p)
-
-    u, o, x, *p = values
-    (rows,) = torch.autograd.grad(neuron.advance(u, o, x, pack(p)).sum(), values)
-    expected = neuron.advance_partials(u, o, x, pack(p))
-    for row, partial in zip(rows, expected, strict=True):
-        torch.testing.assert_close(row, torch.as_tensor(partial).expand(50).to(row))
-    (rows,) = torch.autograd.grad(neuron.excess(u, pack(p)).sum(), values)
-    d_u, d_th = neuron.excess_partials(u, pack(p))
-    torch.testing.assert_close(rows[0], torch.full((50,), d_u).to(rows))
-    place = 3 + fields.index("u_th")
-    torch.testing.assert_close(rows[place], torch.full((50,), d_th).to(rows))
-
-
-@pytest.mark.parametrize("name", NEURONS)
-def test_the_package_s_own_check_of_partials_passes_every_neuron(name):
     check_partials(create_neuron(name))
 
 

@@ -127,14 +127,7 @@ def _show(console: Console, shown: Grid) -> None:
     console.print(_table(shown, count), markup=False)
     if count < len(shown.headings):
         print(f"too wide for this terminal, in table.md: {'; '.join(shown.headings[count:])}")
-    marks = {
-        mark
-        for row in shown.rows
-        for cell in row[:count]
-        for mark in cell.rpartition("(")[2].rstrip(")").split(", ")
-    }
-    notes = (f"({mark}) {text}" for mark, text in shown.notes if mark in marks)
-    for remark in (*shown.remarks, *notes):
+    for remark in (*shown.remarks, *(f"({mark}) {text}" for mark, text in shown.notes)):
         print(remark)
 
 

@@ -20,7 +20,7 @@ from quadspike.training.recipe import Recipe
 FORMAT = 1
 LOCK = ".lock"
 GIVEN = "the data were given to train, not loaded by the name in the recipe"
-"""A note of such a run."""
+"""What is noted of such a run when it starts."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,7 @@ class RunFolder:
 
     def check_loaded(self, instead: str) -> None:
         """Refuse to load by its name what the run was not trained on; `instead` says what to do."""
-        try:
-            notes = json.loads(self.record.read_text(encoding="utf-8"))["notes"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return  # who needs the record says so
-        if GIVEN in notes:
+        if json.loads(self.recipe.read_text(encoding="utf-8")).get("data") == GIVEN:
             raise QuadspikeError(f"{self.path}: {GIVEN}; {instead}")
 
     @property
@@ -171,12 +167,14 @@ class RunFolder:
         resume: bool = False,
         init_from: Path | None = None,
         fingerprint: str | None = None,
+        given: bool = False,
     ) -> Iterator[Callable[[], None]]:
         """Ours alone for as long as the run lasts; a kill gives it back by itself.
 
         `fingerprint` is that of the weights just read from `init_from`; a run that goes on has
-        none. What it gives is to be called before anything is written: a folder that was moved or
-        removed meanwhile is made anew, unless it is another run's by now.
+        none. `given` says that its data were, too. What it gives is to be called before anything
+        is written: a folder that was moved or removed meanwhile is made anew, unless it is another
+        run's by now.
         """
         held = self._lock()
         try:
@@ -186,6 +184,8 @@ class RunFolder:
                 if init_from is not None:
                     content["init_from"] = str(init_from)
                     content["init_from_sha256"] = fingerprint
+                if given:
+                    content["data"] = GIVEN
                 write_text(self.recipe, json.dumps(content, indent=2) + "\n")
             start = self.recipe.read_text(encoding="utf-8")
 

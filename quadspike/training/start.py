@@ -81,9 +81,12 @@ def train(
         found = choose_data(recipe, data, data_root, place, workers)
         network = make_network(recipe, found.geometry, model)
         notes, fingerprint = [], None
-        if not found.loaded and recipe.dataset != OWN:
-            notes.append(GIVEN)
         going_on = folder.goes_on(resume)
+        given = not found.loaded and recipe.dataset != OWN
+        if given:
+            notes.append(GIVEN)
+        elif going_on:
+            folder.check_loaded("give them again as data=")
         if first_weights is not None:
             anew = [] if going_on else load_weights(network, first_weights)
             fingerprint = None if going_on else sha256(weights_file(first_weights))
@@ -113,8 +116,8 @@ def train(
             observers,
             kernels,
         )
-        ours = folder.opened(recipe, resume, first_weights, fingerprint)
-        with ours if workers.first else nullcontext(_nothing) as keep:
+        ours = folder.opened(recipe, resume, first_weights, fingerprint, given)
+        with ours if workers.first else nullcontext(lambda: None) as keep:
             if workers.first and folder.goes_on(resume) != going_on:
                 raise QuadspikeError(
                     f"another process has trained in {folder.path} since; give the same command "
@@ -130,10 +133,6 @@ def train(
             if workers.first:
                 folder.forget_end(going_on)
             return run.run(stop, 60 * checkpoint_minutes, called, keep)
-
-
-def _nothing() -> None:
-    """What the other workers have to keep."""
 
 
 def default_folder(recipe: Recipe) -> Path:
