@@ -5,27 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
 from quadspike import QuadspikeError
-from quadspike.recipes import RECIPES, create_recipe
 from quadspike.records import Repository, Store, record_run, verify
 from quadspike.records.add import _first_weights
-from quadspike.records.command import train_command
-from quadspike.records.metrics import as_lines, check_epochs, compact, rounded
 from quadspike.records.runs import RECORD, read_record
 from quadspike.records.source import prove
-from quadspike.records.store import LARGEST
 from quadspike.report import read_run
 from quadspike.training import train
-from quadspike.training.recipe import Recipe
 from quadspike.training.record import source_fingerprint
-from quadspike.training.schedule import learning_rate
-from tests import run_folders
 from tests.conftest import run_cli
 from tests.record_cases import change, commit, git, make_run, sum_anew, tiny
 
@@ -336,20 +328,6 @@ def test_epochs_that_the_data_set_cannot_give_are_noticed(record, records, field
     assert said in problems(records)[0]
 
 
-def test_part_of_a_data_set_is_taken_where_a_part_can_be_read():
-    recipe = create_recipe("imagenet-resnet34", epochs=1, warmup_epochs=0)
-    line = {"epoch": 1, "step": 10, "lr": learning_rate(recipe, 9, 10), "seconds": 1.0}
-    line |= {"train_loss": 2.0, "train_accuracy": 0.5, "test_accuracy": 1234 / 3925}
-    check_epochs(recipe, [line], 1.0)
-
-
-def test_an_epoch_without_the_evaluation_that_was_due_is_said_to_have_none():
-    recipe = create_recipe("imagenet-resnet34", epochs=1, warmup_epochs=0)
-    line = {"epoch": 1, "step": 10, "lr": learning_rate(recipe, 9, 10), "seconds": 1.0}
-    with pytest.raises(QuadspikeError, match="epoch 1 was not evaluated, but"):
-        check_epochs(recipe, [line], 1.0)
-
-
 def test_another_seed_than_the_command_s_is_noticed(record, records):
     change(record / "recipe.json", ("recipe", "seed"), 5)
     sum_anew(record)
@@ -390,51 +368,6 @@ def test_a_foreign_file_is_noticed(record, records):
 
 
 # -- small enough, and the command -----------------------------------------------------------
-
-
-def test_a_record_of_400_epochs_stays_small(tmp_path):
-    folder = run_folders.make_run(tmp_path, model="resnet19", dataset="cifar10", epochs=400)
-    found = json.loads((folder / "record.json").read_text())
-    metrics, short = found["metrics"], compact(found["metrics"])
-    layers = json.dumps(rounded([found["layers"], found["energy"]]))
-    assert len(as_lines(metrics)) > 500_000
-    assert len(as_lines(short)) + len(layers) < 0.9 * LARGEST
-    assert [line["test_accuracy"] for line in short] == [line["test_accuracy"] for line in metrics]
-    looked = [line["epoch"] for line in short if "rates" in line]
-    assert looked == [1, *range(20, 401, 20)]
-
-
-FIELDS = tuple(tiny().as_dict())
-CASES = [
-    *(create_recipe(name) for name in RECIPES),
-    *(create_recipe(name, seed=5, epochs=407, warmup_epochs=0.0) for name in RECIPES),
-    create_recipe("cifar10-resnet19", name="my run", loss="tet", sync_norm=False, clip=1.0),
-    tiny(deterministic=True, neuron="lif", window=None),
-]
-
-
-@pytest.mark.parametrize("recipe", CASES, ids=lambda recipe: recipe.name)
-@pytest.mark.parametrize("spelled_out", [(), FIELDS])
-def test_the_command_makes_just_that_recipe(recipe: Recipe, spelled_out, monkeypatch):
-    made = []
-    monkeypatch.setattr("quadspike.cli.train._train", lambda recipe, options: made.append(recipe))
-    program, *arguments = shlex.split(train_command(recipe, spelled_out=spelled_out))
-    assert program == "quadspike"
-    assert run_cli(*arguments) == 0
-    assert made == [recipe]
-
-
-def test_a_command_for_an_older_commit_names_the_fields_it_has_and_no_other():
-    command = train_command(tiny(lr=0.3), spelled_out=("lr", "epochs", "timesteps", "neuron"))
-    assert "--lr 0.3" in command
-    assert "--neuron qif" in command
-    assert "--ema" not in command
-
-
-def test_workers_and_networks_of_ones_own_in_a_command():
-    assert train_command(tiny(), 4).startswith("torchrun --nproc-per-node=4 -m quadspike train")
-    with pytest.raises(QuadspikeError, match="your own network"):
-        train_command(tiny(model="own"))
 
 
 def test_help_teaches(capsys):

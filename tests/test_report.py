@@ -6,7 +6,6 @@ import functools
 import json
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from quadspike.report.dynamics import _figures as draw_neuron
 from quadspike.report.markup import Html
 from quadspike.written import duration, millijoule, percent, plain
 
+from .page import Page
 from .run_folders import RESNET19, change_record, make_run
 
 SECTIONS = {
@@ -34,38 +34,6 @@ SECTIONS = {
 }
 
 
-class _Page(HTMLParser):
-    """Tags with their attributes, ids and the words of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str]]] = []
-        self.words = ""
-        self._open: list[str] = []
-        self.feed(text)
-        assert self._open == []
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, {key: value or "" for key, value in attrs}))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_startendtag(tag, attrs)
-        self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words += data + " "
-
-    @property
-    def ids(self) -> list[str]:
-        return [attributes["id"] for _, attributes in self.tags if "id" in attributes]
-
-    def text(self) -> str:
-        return " ".join(self.words.split())
-
-
 @functools.cache
 def _drawn_once(text: str, prefix: str) -> list[tuple[str, str, Html]]:
     return draw_neuron(json.loads(text), prefix)
@@ -79,9 +47,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def page_of(tmp_path: Path, *runs: Path) -> tuple[str, _Page]:
+def page_of(tmp_path: Path, *runs: Path) -> tuple[str, Page]:
     text = write_report(runs, tmp_path / "report.html").read_text(encoding="utf-8")
-    return text, _Page(text)
+    return text, Page(text)
 
 
 # -- the page ----------------------------------------------------------------------------

@@ -1,0 +1,190 @@
+"""Runs that were stopped, killed or ended, and what a later call makes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from quadspike import QuadspikeError
+from quadspike.data.split import Split
+from quadspike.training import Observer, Recipe, start, train
+from quadspike.training.checkpoint import load_checkpoint, save_checkpoint
+from quadspike.training.compilation import Kernels
+from quadspike.training.evaluate import evaluate
+from tests.record_cases import tiny
+
+
+def run(folder: Path, recipe: Recipe, **options: Any) -> Any:
+    return train(recipe, out=folder, device="cpu", **options)
+
+
+def test_a_stopped_run_says_so_and_its_time_goes_on(tmp_path: Path) -> None:
+    recipe = tiny(epochs=3)
+    stopped = run(tmp_path / "run", recipe, stop_after=1e-6)
+    assert (stopped.status, stopped.exit_code) == ("stopped", 75)
+    record = json.loads((tmp_path / "run/record.json").read_text())
+    assert record["summary"]["status"] == "stopped"
+    assert record["summary"]["steps_beyond"] == 1
+    assert evaluate(tmp_path / "run", device="cpu").recorded is None
+    finished = run(tmp_path / "run", recipe, resume=True)
+    assert finished.status == "finished"
+    assert finished.summary["seconds"] > stopped.summary["seconds"]
+    assert evaluate(tmp_path / "run", device="cpu").recorded == finished.test_accuracy
+
+
+def test_steps_that_were_not_trained_are_refused_by_what_needs_them(tmp_path: Path) -> None:
+    run(tmp_path / "run", tiny(norm="tebn"))
+    with pytest.raises(QuadspikeError, match="tebn learns a factor for each step"):
+        evaluate(tmp_path / "run", device="cpu", timesteps=4)
+    assert evaluate(tmp_path / "run", device="cpu", timesteps=2).recorded is not None
+
+
+def test_every_part_notes_what_it_was_made_with_when_it_began(tmp_path: Path, monkeypatch) -> None:
+    source = iter("abc")
+    monkeypatch.setattr(
+        "quadspike.training.start.environment", lambda *given: {"source": next(source)}
+    )
+    for resume in (False, True, True):  # stopped, finished, and nothing left
+        run(tmp_path / "run", tiny(epochs=3), resume=resume, stop_after=None if resume else 1e-6)
+    record = json.loads((tmp_path / "run/record.json").read_text())
+    assert record["environment"] == {"source": "b"}
+    assert record["earlier_environments"] == [{"source": "a"}]
+
+
+def test_an_ended_run_from_before_its_code_was_noted_can_be_resumed(tmp_path: Path) -> None:
+    run(tmp_path / "run", tiny(epochs=1))
+    path = tmp_path / "run" / "checkpoint.safetensors"
+    saved = load_checkpoint(path)
+    saved.progress.environments = []
+    save_checkpoint(path, saved.recipe, saved.progress, saved.tensors)
+    assert run(tmp_path / "run", tiny(epochs=1), resume=True).status == "finished"
+
+
+def test_code_that_changes_between_two_runs_of_a_process_is_not_what_ran(
+    tmp_path: Path, monkeypatch
+) -> None:
+    run(tmp_path / "first", tiny(epochs=1))
+    monkeypatch.setattr("quadspike.training.record.fingerprint", lambda files: "of another code")
+    monkeypatch.setattr("quadspike.training.record.subprocess", None)  # nor is git asked again
+    run(tmp_path / "second", tiny(epochs=1))
+    first, second = (
+        json.loads((tmp_path / name / "record.json").read_text())["environment"]
+        for name in ("first", "second")
+    )
+    assert first == second
+
+
+def test_whatever_its_name_a_run_lies_among_the_runs() -> None:
+    assert start.default_folder(tiny(name="../../elsewhere")).parent == Path("runs")
+
+
+def test_an_ended_run_without_its_checkpoint_is_left_alone(tmp_path: Path) -> None:
+    run(tmp_path / "run", tiny())
+    (tmp_path / "run/checkpoint.safetensors").unlink()
+    before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir() if p.is_file()}
+    with pytest.raises(QuadspikeError, match=r"its checkpoint\.safetensors is gone"):
+        run(tmp_path / "run", tiny(), resume=True)
+    assert before == {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir() if p.is_file()}
+
+
+def test_a_run_that_ended_while_another_waited_to_begin_is_left_alone(
+    tmp_path: Path, monkeypatch
+) -> None:
+    check = start.check_network
+
+    def while_it_checks(*given: Any) -> None:
+        monkeypatch.setattr(start, "check_network", check)
+        run(tmp_path / "run", tiny())  # by a process that was called first
+        check(*given)
+
+    monkeypatch.setattr(start, "check_network", while_it_checks)
+    with pytest.raises(QuadspikeError, match="another process has trained in"):
+        run(tmp_path / "run", tiny(), resume=True)
+    assert json.loads((tmp_path / "run/record.json").read_text())["summary"]["epochs"] == 2
+    assert evaluate(tmp_path / "run", device="cpu").recorded is not None
+
+
+def test_a_run_that_begins_anew_has_none_of_the_epochs_of_before(tmp_path: Path) -> None:
+    run(tmp_path / "run", tiny())
+    for name in ("checkpoint.safetensors", "record.json"):  # as a kill before the first save
+        (tmp_path / "run" / name).unlink()
+    run(tmp_path / "run", tiny(), resume=True, stop_after=1e-6)
+    assert not (tmp_path / "run/metrics.jsonl").exists()
+
+
+def test_the_speed_of_a_part_without_steps_is_that_of_the_one_before(tmp_path: Path) -> None:
+    class EndsInTheLastEvaluation(Observer):
+        def moment(self, now: Any) -> None:
+            if now.epoch == 2 and now.step == 5:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    recipe = tiny(epochs=2)
+    ended = run(tmp_path / "run", recipe, observers=[EndsInTheLastEvaluation()])
+    assert ended.exit_code
+    found = run(tmp_path / "run", recipe, resume=True)
+    assert found.summary["images_per_second"] > 0
+
+
+def test_a_surrogate_that_evolves_goes_on_where_it_was(tmp_path: Path) -> None:
+    class EndsWithAnEpoch(Observer):
+        def begin(self, what: Any) -> None:
+            self.last = what.steps_per_epoch
+
+        def moment(self, now: Any) -> None:
+            if now.step == self.last:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    recipe = tiny(epochs=3, surrogate="evolving")
+    run(tmp_path / "whole", recipe)
+    resume = False
+    while run(tmp_path / "run", recipe, observers=[EndsWithAnEpoch()], resume=resume).exit_code:
+        resume = True
+    run(tmp_path / "run", recipe, resume=True)  # nothing is left, and the record is written anew
+    whole, parts = (
+        json.loads((tmp_path / name / "record.json").read_text()) for name in ("whole", "run")
+    )
+    assert whole["layers"] == parts["layers"]
+    seen = [[line["window"] for line in record["metrics"]] for record in (whole, parts)]
+    assert seen[0] == seen[1]
+
+
+def test_the_kernels_of_all_parts_are_counted(tmp_path: Path, monkeypatch) -> None:
+    @contextmanager
+    def watched(device):
+        yield Kernels(compiled=3, cached=1, seconds=0.5)
+
+    monkeypatch.setattr("quadspike.training.start.watched", watched)
+    for resume in (False, True, True):  # stopped, finished, and nothing left
+        run(tmp_path / "run", tiny(epochs=3), resume=resume, stop_after=None if resume else 1e-6)
+    found = load_checkpoint(tmp_path / "run/checkpoint.safetensors").progress.kernels
+    assert found == {"compiled": 6, "cached": 2, "seconds": 1.0}
+
+
+def test_weights_from_within_an_epoch_are_not_compared_with_its_start(tmp_path: Path) -> None:
+    class Ends(Observer):
+        def epoch(self, metrics: dict[str, Any]) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    stopped = run(tmp_path / "run", tiny(), observers=[Ends()])
+    assert (stopped.exit_code, stopped.summary["steps_beyond"]) == (143, 1)
+    assert stopped.test_accuracy is not None  # of the epoch before
+    assert evaluate(tmp_path / "run", device="cpu").recorded is None
+    best = evaluate(tmp_path / "run", weights="best", device="cpu")
+    assert best.recorded == best.fresh.accuracy
+
+
+def test_resuming_takes_the_old_end_away_and_refuses_other_data(tmp_path: Path) -> None:
+    images = torch.randint(0, 256, (64, 1, 8, 8), dtype=torch.uint8)
+    split = Split("mine", images, torch.arange(64) % 10, tuple("0123456789"))
+    recipe = tiny(dataset="own", batch_size=16)
+    run(tmp_path / "run", recipe, data=(split, split), stop_after=1e-6)
+    fewer = split.subset(torch.arange(48))
+    with pytest.raises(QuadspikeError, match="64 samples"):
+        run(tmp_path / "run", recipe, data=(fewer, split), resume=True)
