@@ -30,6 +30,11 @@ def test_handwritten_partials_equal_autograd(name):
             (lambda u, o, x, p: (p.beta * (1 - o), -p.beta * u, 1.0, u * (1 - o), 0.0, o)),
             r"Wrong\.advance_partials is wrong in o: ",
         ),
+        (
+            "advance",  # its first for spikes of 0 and 1 alone
+            (lambda u, o, x, p: (p.beta * (1 - o) ** 2, -p.beta * u, 1.0, u * (1 - o), 0.0, o)),
+            r"wrong in u: ",
+        ),
         ("excess", (lambda u, p: (1.0, 1.0)), "wrong in u_th: 1 where autograd finds -1"),
     ],
 )
