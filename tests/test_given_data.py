@@ -65,6 +65,31 @@ def test_a_run_goes_on_with_the_data_it_began_with(tmp_path):
     train(recipe, data=made(), out=folder, device="cpu", resume=True)
 
 
+@pytest.mark.parametrize("first", [None, made])
+def test_a_run_that_begins_anew_notes_the_data_it_has_then(tmp_path, first):
+    recipe, folder = tiny(batch_size=16), tmp_path / "run"
+    then = None if first else made()
+    train(recipe, data=first and first(), out=folder, device="cpu", stop_after=1e-6)
+    for name in ("checkpoint.safetensors", "record.json"):  # as a kill before the first save
+        (folder / name).unlink()
+    (folder / "metrics.jsonl").touch()
+    train(recipe, data=then, out=folder, device="cpu", resume=True)
+    found = evaluate(folder, data=then, device="cpu")
+    assert found.fresh.accuracy == found.recorded
+    if then is not None:
+        with pytest.raises(QuadspikeError, match="give them as data="):
+            evaluate(folder, device="cpu")
+
+
+def test_data_given_to_a_run_that_had_loaded_as_many_are_noted(tmp_path):
+    folder, (images, _) = tmp_path / "run", mine()
+    many = images.subset(torch.arange(1438) % len(images))
+    train(tiny(), out=folder, device="cpu", stop_after=1e-6)
+    train(tiny(), data=(many, images), out=folder, device="cpu", resume=True)
+    with pytest.raises(QuadspikeError, match="give them as data="):
+        evaluate(folder, device="cpu")
+
+
 def test_a_run_whose_data_have_been_loaded_is_used_as_ever(tmp_path):
     train(tiny(), out=tmp_path / "run", device="cpu")
     found = evaluate(tmp_path / "run", device="cpu")

@@ -179,15 +179,17 @@ class RunFolder:
         held = self._lock()
         try:
             self.check(recipe, resume)  # again: another run may have been here since
-            if not self.begun or fingerprint is not None:
+            if self.checkpoint.exists():
+                content = json.loads(self.recipe.read_text(encoding="utf-8"))
+            else:
                 content = {"format": FORMAT, "recipe": recipe.as_dict()}
                 if init_from is not None:
                     content["init_from"] = str(init_from)
                     content["init_from_sha256"] = fingerprint
-                if given:
-                    content["data"] = GIVEN
-                write_text(self.recipe, json.dumps(content, indent=2) + "\n")
-            start = self.recipe.read_text(encoding="utf-8")
+            if given:
+                content["data"] = GIVEN
+            start = json.dumps(content, indent=2) + "\n"
+            write_text(self.recipe, start)
 
             def keep() -> None:
                 nonlocal held
