@@ -24,7 +24,7 @@ def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
         try:
             _write(handle, content, flush)
             os.replace(partial, target)
-        except OSError:
+        except BaseException:
             partial.unlink(missing_ok=True)  # while it is still ours
             raise
         finally:

@@ -45,6 +45,20 @@ def test_what_to_do_fits_what_went_wrong(
         write_atomic(tmp_path / "file", b"content")
 
 
+def test_an_interrupted_write_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    write_atomic(tmp_path / "file", b"before")
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomic(tmp_path / "file", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"before"
+
+
 def test_the_folder_is_made(tmp_path: Path) -> None:
     write_atomic(tmp_path / "new" / "deeper" / "file", b"content")
     assert (tmp_path / "new" / "deeper" / "file").read_bytes() == b"content"
