@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
 
@@ -98,6 +99,17 @@ def test_damage_is_noticed(run, capsys, damage):
     path = run / "checkpoint.safetensors"
     path.write_bytes(damage(path.read_bytes()))
     resume(run, capsys, "damaged, not a whole checkpoint")
+
+
+def test_what_cannot_be_read_is_not_called_damaged(small, tmp_path):
+    with pytest.raises(QuadspikeError, match=r"^cannot read .*: Is a directory; see to it"):
+        load_checkpoint(tmp_path)
+    if os.geteuid():  # root may read everything
+        path = tmp_path / small.name
+        shutil.copy(small, path)
+        path.chmod(0)
+        with pytest.raises(QuadspikeError, match=r"^cannot read .*: Permission denied"):
+            load_checkpoint(path)
 
 
 def test_foreign_files_are_refused(run, capsys):

@@ -85,6 +85,12 @@ def save_checkpoint(
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint; what is damaged, foreign or newer is refused with the reason."""
     try:
+        path.open("rb").close()  # safe_open says of a file it may not read that there is none
+    except OSError as error:
+        raise QuadspikeError(
+            f"cannot read {path}: {error.strerror}; see to it that it can be read, then go on"
+        ) from None
+    try:
         with safe_open(path, framework="pt") as file:
             found = file.metadata() or {}
             if _HEADER not in found:
