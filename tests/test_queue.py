@@ -123,7 +123,7 @@ def test_nothing_of_a_run_is_alive_when_the_next_begins(tmp_path, monkeypatch, f
 
     monkeypatch.setattr(start, "make_network", make)
     jobs = [Job(TINY.but(lr=lr), tmp_path / str(lr)) for lr in (0.1, 0.2, 0.3)]
-    ended, code = run_all(jobs, CPU, None, Watch())
+    ended, code = run_all(jobs, CPU, None, Watch(), lambda: None)
     assert code == int(fails)
     assert [bool(end.failure) for end in ended] == [fails] * 3
     assert seen == [[], [True], [True, True]]
@@ -139,7 +139,7 @@ def test_time_that_is_up_ends_the_run_and_starts_no_other(tmp_path, monkeypatch)
 
     monkeypatch.setattr(queue, "train", train)
     jobs = [Job(TINY.but(lr=lr, epochs=50), tmp_path / str(lr)) for lr in (0.1, 0.2)]
-    ended, code = run_all(jobs, CPU, None, Watcher(), stop_after=1e-3)
+    ended, code = run_all(jobs, CPU, None, Watcher(), lambda: None, stop_after=1e-3)
     assert (ended, code) == ([], OUT_OF_TIME)
     assert len(started) == 1
     assert 0 < started[0] < 1e-3  # what the data took is gone

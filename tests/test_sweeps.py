@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from quadspike import QuadspikeError
+from quadspike.comparison import compare
 from quadspike.errors import DataError
 from quadspike.recipes import create_recipe
 from quadspike.records import Store
@@ -224,6 +226,43 @@ def test_a_killed_sweep_has_the_table_and_the_curves_of_what_was_finished(tmp_pa
     assert "| 1 |" in text
     assert "Not finished: `window-threshold-seed0`" in text
     assert (tmp_path / "s" / "curves.png").exists()
+
+
+class Remover(Watcher):
+    """Takes the folder of all runs away while the second one trains."""
+
+    def __init__(self, out, gone):
+        self.out, self.gone, self.runs = out, gone, 0
+
+    def start(self, job, number, total):
+        self.runs = number
+
+    def epoch(self, metrics):
+        if self.runs == 2:
+            self.gone(self.out)
+
+
+@pytest.mark.filterwarnings("ignore:cannot write .*tensorboard")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("gone", [shutil.rmtree, lambda out: out.rename(out.parent / "moved")])
+def test_a_sweep_moved_or_removed_meanwhile_is_made_anew(tmp_path, gone):
+    out, over = tmp_path / "s", {"lr": [0.01, 0.02, 0.03]}
+    found = sweep(TINY, over, out=out, device="cpu", watcher=Remover(out, gone))
+    assert (len(found.ended), found.exit_code) == (3, 0)
+    assert "Not finished: `lr-0.01-seed0`" in found.table
+    ran, again = trained(TINY, over, out=out)
+    assert ran == ["lr-0.01-seed0"]
+    assert again.ended[1:] == found.ended[1:]
+
+
+@pytest.mark.filterwarnings("ignore:cannot write .*tensorboard")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_comparison_removed_meanwhile_goes_on_too(tmp_path):
+    out, methods = tmp_path / "c", ["tet", "stbp-tdbn"]
+    compare(TINY, methods, out=out, device="cpu", watcher=Remover(out, shutil.rmtree))
+    watcher = Count()
+    assert compare(TINY, methods, out=out, device="cpu", watcher=watcher).exit_code == 0
+    assert list(watcher.steps) == ["tet seed 0"]
 
 
 def test_data_are_loaded_once_and_not_shared_where_they_differ(tmp_path, monkeypatch):

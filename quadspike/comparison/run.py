@@ -46,9 +46,9 @@ def compare(
     place = only_place("comparison", device)
     jobs = plan(recipe, chosen, check_count("seeds", seeds), Path(out))
     folder = ComparisonFolder(Path(out))
-    with folder.opened(recipe, resume=True):
+    with folder.opened(recipe, resume=True) as keep:
         check_folders(jobs)
-        outcomes, code = run_all(jobs, place, data_root, watcher or Watcher())
+        outcomes, code = run_all(jobs, place, data_root, watcher or Watcher(), keep)
         rows = tuple(summarise(method, outcomes, recipe) for method in chosen)
         found = Comparison(recipe, seeds, rows, tuple(outcomes), environment(place, 1), code)
         write_files(found, folder)

@@ -51,10 +51,15 @@ def sweep(
     check_minutes(stop_after)
     place = only_place("sweep", device)
     folder = SweepFolder(Path(out))
-    with folder.opened(recipe, resume=True):
+    with folder.opened(recipe, resume=True) as ours:
         jobs = plan(chosen, seeds, folder)
         check_folders(jobs)
-        folder.extend(job.title for job in jobs)
-        ended, code = run_all(jobs, place, data_root, watcher or Watcher(), stop_after)
+
+        def keep() -> None:
+            ours()
+            folder.extend(job.title for job in jobs)
+
+        keep()
+        ended, code = run_all(jobs, place, data_root, watcher or Watcher(), keep, stop_after)
         table = write_files(folder)
     return Sweep(tuple(ended), table, code)

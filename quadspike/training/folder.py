@@ -198,7 +198,8 @@ class RunFolder:
                 try:
                     before, held = held, self._lock()
                     os.close(before)
-                    self.check(recipe, resume=True)
+                    if os.path.exists(self.recipe):  # else what lies here may be a run of ours
+                        self.check(recipe, resume=True)
                 except QuadspikeError as error:
                     raise WriteError(
                         f"{self.path} was moved or removed while this run trained in it: {error}"

@@ -6,7 +6,7 @@ import gc
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -102,12 +102,14 @@ def run_all(
     place: torch.device,
     root: str | Path | None,
     watcher: Watcher,
+    keep: Callable[[], None],
     stop_after: float | None = None,
 ) -> tuple[list[E], int]:
     """The outcomes so far, and the exit code: of what stopped it, else 1 if a run has failed.
 
     What has come to an end is not run again, what was interrupted is resumed. `stop_after` so
-    many minutes it saves and ends, as it does on a signal.
+    many minutes it saves and ends, as it does on a signal. `keep` is called after every run that
+    was made, before anything is written of it; see `RunFolder.opened`.
     """
     deadline = None if stop_after is None else time.monotonic() + 60 * stop_after
     outcomes: list[E] = []
@@ -120,6 +122,7 @@ def run_all(
             if left is not None and left <= 0:
                 return outcomes, OUT_OF_TIME
             found = _run(job, place, data, watcher, left)
+            keep()
             if isinstance(found, int):
                 return outcomes, found
             job.keep(found)
