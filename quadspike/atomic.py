@@ -7,7 +7,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from quadspike.errors import QuadspikeError, WriteError
+from quadspike.errors import WriteError
 
 
 def write_atomic(target: Path, content: bytes, flush: bool = True) -> None:
@@ -53,7 +53,7 @@ def lock(file: int, refusal: str = "") -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
     except BlockingIOError:
-        raise QuadspikeError(refusal) from None
+        raise WriteError(refusal) from None
     except OSError:
         return False
     return True

@@ -11,13 +11,14 @@ import pytest
 
 from quadspike import QuadspikeError
 from quadspike.comparison import compare
-from quadspike.errors import DataError
+from quadspike.errors import DataError, WriteError
 from quadspike.recipes import create_recipe
 from quadspike.records import Store
 from quadspike.records.store import _NAME
 from quadspike.records.tables import table
 from quadspike.sweeps import SweepFolder, plan, settings, sweep
 from quadspike.training import queue, shared_data
+from quadspike.training.folder import RunFolder
 from quadspike.training.queue import Watcher
 from quadspike.training.recipe import Recipe
 from quadspike.training.shared_data import data_key
@@ -226,6 +227,18 @@ def test_a_killed_sweep_has_the_table_and_the_curves_of_what_was_finished(tmp_pa
     assert "| 1 |" in text
     assert "Not finished: `window-threshold-seed0`" in text
     assert (tmp_path / "s" / "curves.png").exists()
+
+
+def test_a_run_that_another_process_trains_ends_the_sweep_and_has_not_failed(tmp_path):
+    out, over = tmp_path / "s", {"lr": [0.01, 0.02]}
+    sweep(TINY, {"lr": [0.02]}, out=out, device="cpu")
+    with (
+        RunFolder(out / "lr-0.01-seed0").opened(TINY.but(lr=0.01)),
+        pytest.raises(WriteError, match="another process is training in"),
+    ):
+        sweep(TINY, over, out=out, device="cpu")
+    ran, found = trained(TINY, over, out=out)
+    assert (ran, found.exit_code) == (["lr-0.01-seed0"], 0)
 
 
 class Remover(Watcher):

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from quadspike.data.split import Split
-from quadspike.errors import QuadspikeError
+from quadspike.errors import QuadspikeError, WriteError
 from quadspike.models import Network
 from quadspike.training.compilation import watched
 from quadspike.training.datasets import choose_data
@@ -119,7 +119,7 @@ def train(
         ours = folder.opened(recipe, resume, first_weights, fingerprint, given)
         with ours if workers.first else nullcontext(lambda: None) as keep:
             if workers.first and folder.goes_on(resume) != going_on:
-                raise QuadspikeError(
+                raise WriteError(
                     f"another process has trained in {folder.path} since; give the same command "
                     "again to go on from there"
                 )
