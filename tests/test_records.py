@@ -299,6 +299,11 @@ def test_any_digit_changed_is_noticed(record, records):
         (("command",), "quadspike train digits-mlp --lr 0.1", "its command says lr 0.1"),
         (("command",), "quadspike train digits-mlp --seed 7", "its command says seed 7"),
         (("command",), "quadspike train digits-mlp --lr", "its command says lr , its recipe"),
+        (("command",), "quadspike train digits-cnn", "its command says model cnn, its recipe mlp"),
+        (("command",), "quadspike train digit-mlp", "did you mean 'digits-mlp'"),
+        (("command",), "quadspike report digits-mlp", "is none of `quadspike train RECIPE`"),
+        (("command",), None, "its command None is none of"),
+        (("summary", "choices", "best epoch"), "the test set", "its summary says choices"),
     ],
 )
 def test_a_forger_who_sums_anew_is_noticed(record, records, capsys, keys, value, said):
@@ -344,6 +349,25 @@ def test_parts_made_with_another_source_are_refused_and_devices_all_named(run, r
     assert found["summary"]["device"].startswith("a slower one and CPU, ")
     with pytest.raises(QuadspikeError, match="made with another source"):
         earlier(source="0" * 64)
+
+
+@pytest.mark.parametrize("name", ["recipe.json", "metrics.jsonl", "record.json"])
+def test_a_file_that_nests_without_end_is_damage_and_no_crash(record, records, name):
+    (record / name).write_text("[" * 100_000)
+    sum_anew(record)
+    assert "it is damaged: RecursionError" in problems(records)[0]
+
+
+def test_a_number_beyond_all_is_damage_and_no_crash(record, records):
+    change(record / "record.json", ("summary", "energy_mj"), 10**400)
+    sum_anew(record)
+    assert "it is damaged: OverflowError" in problems(records)[0]
+
+
+def test_epochs_that_no_memory_holds_are_only_too_many(record, records):
+    change(record / "recipe.json", ("recipe", "epochs"), 10**12)
+    sum_anew(record)
+    assert "the metrics are not of each of them once" in problems(records)[0]
 
 
 def test_a_recipe_that_is_no_longer_valid_is_noticed(record, records):

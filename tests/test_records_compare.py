@@ -57,6 +57,9 @@ def test_any_change_is_noticed(record, records):
         (("outcomes", 0, "accuracy"), 0.999, "qif has accuracy"),
         (("environment", "source"), "0" * 64, "fingerprint"),
         (("outcomes",), [], "its runs give None"),
+        (("outcomes", 1, "seed"), 1, "just one outcome of each method and seed"),
+        (("seeds",), 3, "just one outcome of each method and seed"),
+        (("rows",), [], "just one outcome of each method and seed"),
     ],
 )
 def test_a_forger_who_sums_anew_is_noticed(record, records, keys, value, said):
@@ -79,6 +82,28 @@ def test_a_forged_table_is_noticed(record, records, file, said):
     sum_anew(record)
     (verdict,) = verify(Store(records))
     assert said in verdict.problem
+
+
+@pytest.mark.parametrize("more", ["9", " ± 0.01"])
+def test_a_figure_that_goes_on_in_the_table_is_noticed(record, records, more):
+    row = json.loads((record / "comparison.json").read_text())["rows"][0]
+    text = (record / "table.md").read_text()
+    shown = f"{row['accuracy']:.2f} ± {row['spread']:.2f}"
+    (record / "table.md").write_text(text.replace(shown, shown + more, 1))
+    sum_anew(record)
+    (verdict,) = verify(Store(records))
+    assert "table.md has another accuracy for qif" in verdict.problem
+
+
+@pytest.mark.parametrize("file", ["table.md", "table.csv"])
+def test_a_line_that_a_table_has_besides_its_methods_is_noticed(record, records, file):
+    lines = (record / file).read_text().splitlines(keepends=True)
+    first = next(n for n, line in enumerate(lines) if line.startswith(("| QIF", "qif")))
+    more = lines[first].replace("QIF", "ours").replace("qif", "ours")
+    (record / file).write_text("".join([*lines[:first], more, *lines[first:]]))
+    sum_anew(record)
+    (verdict,) = verify(Store(records))
+    assert f"{file} has other methods than its rows" in verdict.problem
 
 
 def test_what_is_unfinished_or_not_of_its_runs_is_refused(compared, records, tmp_path, capsys):

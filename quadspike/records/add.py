@@ -16,6 +16,7 @@ from quadspike.records.runs import (
     RECIPE,
     RECORD,
     check_run,
+    choices,
     device,
     headline,
     read_record,
@@ -92,10 +93,6 @@ def _content(
     environment, earlier = found["environment"], found.get("earlier_environments")
     exported = None if export is None else _exported(export)
     ours = environment["source"] == source_fingerprint()
-    judge = (
-        f"{recipe.validation:,} held-out training samples" if recipe.validation else "the test set"
-    )
-    often = f", every {recipe.evaluate_every} epochs" if recipe.evaluate_every > 1 else ""
     notes = [note for note in found["notes"] if not note.startswith("weights from ")]
     return {
         "format": FORMAT,
@@ -107,10 +104,7 @@ def _content(
             **found["summary"],
             "seconds_include": SECONDS,
             "device": device(found),
-            "choices": {
-                "headline": "none: the last epoch",
-                "best epoch": judge + often,
-            },
+            "choices": choices(recipe),
         },
         "environment": environment,
         **({"earlier_environments": earlier} if earlier else {}),

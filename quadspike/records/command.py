@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -48,17 +48,25 @@ def train_command(recipe: Recipe, workers: int = 1, spelled_out: Collection[str]
 
 
 def check_command(command: str, recipe: Recipe) -> None:
-    """Refuse a command that names another value of a field than the recipe has."""
+    """Refuse a command that names another value of a field than the recipe has.
+
+    Of what it leaves to a packaged recipe data and network alone: the rest of that may change.
+    """
+    given = shlex.split(command) if isinstance(command, str) else []
+    if "train" not in given[:-1]:
+        raise QuadspikeError(f"its command {command!r} is none of `quadspike train RECIPE`")
+    base = create_recipe(given[given.index("train") + 1])
     fields = recipe.as_dict()
-    for field, value in {"seed": "0", **_named(command, fields)}.items():
+    left = {"seed": "0", "dataset": base.dataset, "model": base.model}
+    for field, value in {**left, **_named(given, fields)}.items():
         if str(fields[field]) != value:
             raise QuadspikeError(f"its command says {field} {value}, its recipe {fields[field]}")
 
 
-def _named(command: str, fields: Mapping[str, Any]) -> dict[str, str]:
-    """The fields that a command names, with their values as text."""
+def _named(given: Iterable[str], fields: Mapping[str, Any]) -> dict[str, str]:
+    """The fields that the words of a command name, with their values as text."""
     found = {}
-    words = iter(shlex.split(command))
+    words = iter(given)
     for word in words:
         field = word.removeprefix("--").replace("-", "_")
         if field == "neuron_constants":

@@ -113,7 +113,8 @@ def check_comparison(files: Files, repository: Repository) -> Comparison:
     def check() -> Comparison:
         content = json.loads(files[COMPARISON])
         comparison = read_comparison(content)
-        sheet = {line["method"]: line for line in csv.DictReader(io.StringIO(files[SHEET]))}
+        lines = [*csv.DictReader(io.StringIO(files[SHEET]))]
+        sheet = {line["method"]: line for line in lines}
         for row, stated in zip(comparison.rows, content["rows"], strict=True):
             key = row.method.key
             for name, column in NUMBERS.items():
@@ -122,10 +123,29 @@ def check_comparison(files: Files, repository: Repository) -> Comparison:
                 _same(key, f"{column} in {SHEET}", value, float(cell) if cell else None)
             if row.accuracy is not None and not _shown(files[TABLE], row.method.name, row):
                 raise QuadspikeError(f"{TABLE} has another accuracy for {key} than its runs")
+        _check_methods(comparison, files[TABLE], [line["method"] for line in lines])
         prove(content["environment"], content["commit"], repository)
         return comparison
 
     return whole(check)
+
+
+def _check_methods(comparison: Comparison, table: str, sheet: list[str]) -> None:
+    """Refuse rows that leave runs out, and tables that leave rows out or have more."""
+    first, methods = comparison.recipe.seed, [row.method for row in comparison.rows]
+    found = sorted((outcome.method, outcome.seed) for outcome in comparison.outcomes)
+    if len(found) != comparison.seeds * len(methods) or found != sorted(
+        (method.key, seed) for method in methods for seed in range(first, first + comparison.seeds)
+    ):
+        raise QuadspikeError("it has not just one outcome of each method and seed of its rows")
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    shown = [line.split(" | ")[0].removeprefix("| ") for line in lines]
+    for file, ours, right in (
+        (SHEET, sheet, [method.key for method in methods]),
+        (TABLE, shown[2:], [method.name for method in methods]),
+    ):
+        if ours != right:
+            raise QuadspikeError(f"{file} has other methods than its rows, or not in their order")
 
 
 def _same(method: str, what: str, ours: float | None, stated: float | None) -> None:
@@ -135,4 +155,5 @@ def _same(method: str, what: str, ours: float | None, stated: float | None) -> N
 
 def _shown(table: str, name: str, row: Any) -> bool:
     start = f"| {name} | {with_spread(row.accuracy, row.spread)}"
-    return any(line.startswith(start) for line in table.splitlines())
+    ends = f"{start} |", f"{start} (", f"{start}, "  # alone, with a note, of fewer seeds
+    return any(line.startswith(ends) for line in table.splitlines())

@@ -80,7 +80,8 @@ def check_share(name: str, accuracy: float, count: int) -> None:
 
 def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> None:
     """Refuse epochs that no run of the recipe can have had."""
-    if [line["epoch"] for line in metrics] != list(range(1, recipe.epochs + 1)):
+    epochs = [line["epoch"] for line in metrics]
+    if len(epochs) != recipe.epochs or epochs != [*range(1, len(epochs) + 1)]:
         raise QuadspikeError(
             f"the recipe has {recipe.epochs} epochs, the metrics are not of each of them once"
         )

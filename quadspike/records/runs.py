@@ -23,6 +23,18 @@ from quadspike.training.sizes import TEST_SAMPLES
 RECIPE, METRICS, RECORD = "recipe.json", "metrics.jsonl", "record.json"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
+_DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What work on a file ends with that holds something else than it should."""
+
 T = TypeVar("T")
 
 
@@ -68,7 +80,7 @@ def whole(work: Callable[[], T]) -> T:
         return work()
     except QuadspikeError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except _DAMAGE as error:
         raise QuadspikeError(f"it is damaged: {type(error).__name__} {error}") from None
 
 
@@ -80,6 +92,15 @@ def headline(summary: Mapping[str, Any], exported: dict[str, Any] | None) -> dic
         "accuracy": exported["evaluation"]["accuracy"],
         "accuracy_of": f"the last epoch's weights in {exported['dtype']}",
     }
+
+
+def choices(recipe: Recipe) -> dict[str, str]:
+    """On what a run's epochs were chosen, in words."""
+    judge = (
+        f"{recipe.validation:,} held-out training samples" if recipe.validation else "the test set"
+    )
+    often = f", every {recipe.evaluate_every} epochs" if recipe.evaluate_every > 1 else ""
+    return {"headline": "none: the last epoch", "best epoch": judge + often}
 
 
 def device(content: Mapping[str, Any]) -> str:
@@ -117,6 +138,7 @@ def check_run(record: RunRecord, repository: Repository) -> None:
             **summarise(record.recipe, record.metrics),
             **headline(summary, content["export"]),
             "device": device(content),
+            "choices": choices(record.recipe),
         }
         for key, value in derived.items():
             if summary[key] != value:
