@@ -20,7 +20,7 @@ def enter(store, name, folded, *, workers=1, cuda="13.0", count=10_000, besides=
     """A record of a run whose folded weights have that score."""
     scores = {"accuracy": folded + 0.01, "folded_accuracy": folded, "count": count}
     content = {
-        "environment": {"workers": workers, "cuda": cuda},
+        "environment": {"workers": workers, "cuda": cuda, "device": "H200"},
         "export": {"dtype": "bfloat16", "evaluation": scores},
         "kernels": {"compiled": 40, "cached": 0},
         **(besides or {}),
@@ -144,6 +144,33 @@ def test_each_rule_keeps_its_runs_out(tmp_path, changes, reason):
     enter(store, "run", 0.97, **changes)
     assert why_not(read_group(store, "")) == reason
     assert bool(listed(store)["fire-then-sum"]) == (not reason)
+
+
+@pytest.mark.parametrize(
+    ("part", "device"),
+    [
+        ({"workers": 1, "cuda": "13.0", "device": "A100"}, "A100 and H200"),
+        ({"workers": 8, "cuda": "13.0", "device": "H200"}, "8 x H200 and H200"),
+    ],
+)
+def test_a_run_in_parts_is_of_one_gpu_in_all_of_them(tmp_path, part, device):
+    last = {"workers": 1, "cuda": "13.0", "device": "H200"}
+    parts = {"environment": last, "earlier_environments": [part]}
+    enter(Store(tmp_path), "run", 0.97, device=device, besides=parts)
+    assert why_not(read_group(Store(tmp_path), "")) == (
+        f"it was trained on {device}, not on one GPU"
+    )
+    parts["earlier_environments"] = [last | {"python": "3.11"}]
+    enter(Store(tmp_path), "group/run", 0.97, device="H200", besides=parts)
+    assert not why_not(read_group(Store(tmp_path), "group"))
+
+
+def test_of_a_run_on_record_twice_the_scored_one_counts(tmp_path):
+    store = Store(tmp_path)
+    enter(store, "a/run", 0.961, besides={"export": None})
+    enter(store, "run", 0.961)
+    enter(store, "z/run", 0.961, besides={"export": None})
+    assert [row[-1] for row in listed(store)["fire-then-sum"]] == ["run"]
 
 
 def test_its_name_is_no_group(tmp_path, capsys):

@@ -59,8 +59,9 @@ def why_not(runs: Sequence[RunRecord]) -> str:
         return "its spikes have a sign"
     if runs[0].first_weights:
         return f"it started from {runs[0].first_weights}"
-    environment = runs[0].content["environment"]
-    if environment["workers"] > 1 or not environment["cuda"]:
+    parts = [*runs[0].content.get("earlier_environments", ()), runs[0].content["environment"]]
+    made_on = {(part["workers"], part["device"]) for part in parts}
+    if len(made_on) > 1 or any(part["workers"] > 1 or not part["cuda"] for part in parts):
         return f"it was trained on {runs[0].summary['device']}, not on one GPU"
     for run in runs:
         scores = (run.content["export"] or {}).get("evaluation", {})

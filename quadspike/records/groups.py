@@ -62,12 +62,13 @@ def read_groups(store: Store, groups: Sequence[str]) -> list[RunRecord]:
 
 
 def distinct(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """Each run once, by whatever names it is on record."""
-    found: list[RunRecord] = []
+    """Each run once, by whatever names it is on record: with scored weights, if under any."""
+    found: dict[str, RunRecord] = {}
     for record in records:
-        if all((record.recipe, record.metrics) != (run.recipe, run.metrics) for run in found):
-            found.append(record)
-    return found
+        run = json.dumps([record.recipe.as_dict(), record.metrics], sort_keys=True)
+        if not found.setdefault(run, record).content["export"] and record.content["export"]:
+            found[run] = record
+    return list(found.values())
 
 
 def setting(record: RunRecord) -> dict[str, Any]:
