@@ -49,6 +49,12 @@ def test_a_reader_that_goes_away_leaves_no_traceback(command):
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+def test_a_command_whose_output_nobody_wants_ends_well():
+    closed = f"{sys.executable} -m quadspike models >&-"
+    done = subprocess.run(["sh", "-c", closed], stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("group", [(), ("data",), ("records",)])
 def test_a_list_of_commands_has_a_sentence_for_each(group, capsys):
     assert run_cli(*group, "--help") == 0

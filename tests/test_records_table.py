@@ -132,6 +132,16 @@ def test_groups_have_tables_of_their_own_and_pages_hold_them(tmp_path, capsys):
     page.write_text("nothing")
     assert run_cli(*write) == 2
     assert "has no place for a table" in capsys.readouterr().err
+    page.write_bytes("<!-- records -->\nä\n<!-- /records -->\n".encode("latin-1"))
+    assert run_cli(*write) == 2
+    assert "is no text in UTF-8" in capsys.readouterr().err
+
+
+def test_what_follows_a_marker_that_nothing_ends_is_kept(tmp_path):
+    shown = "`<!-- records -->\n"
+    page = f"{shown}text\n<!-- records -->\nmore\n<!-- records -->\nold\n<!-- /records -->\n"
+    new = filled(page, Store(tmp_path))
+    assert new == page.replace("old", NONE_YET)
 
 
 # -- this repository -------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def program() -> NoReturn:
     code: str | int | None = 0
     try:
         main()
-        sys.stdout.flush()
+        _flush()
     except SystemExit as stop:
         code = stop.code
     except BrokenPipeError:  # whoever was reading has gone, as `head` does
@@ -110,10 +110,15 @@ def program() -> NoReturn:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # The threads of a process group and Python's own end now and then wait for each other
         # for ever, or abort; nothing is left to be done.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         os._exit(code if isinstance(code, int) else 1 if code else 0)
     raise SystemExit(code)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # as where a shell has closed it
+            stream.flush()
 
 
 def _run(commands: Commands, prog: str, title: str, given: list[str]) -> None:

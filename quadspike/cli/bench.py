@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -52,8 +51,7 @@ def bench(
     record = Record(out, surroundings(place), smoke)
 
     def tell(row: dict[str, object]) -> None:
-        print(describe(row))
-        sys.stdout.flush()
+        print(describe(row), flush=True)
 
     measure(Job(chosen, place, only, smoke), what, record, tell)
     wide = make_console(at_least=120)

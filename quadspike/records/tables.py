@@ -45,7 +45,11 @@ PAPER_TIMES = {
 }
 """By network, data and steps, on one A100 unless it says more; rounded as the paper rounds."""
 NONE_YET = "No runs are on record yet."
-_PLACE = re.compile(r"(<!-- records(?: (\S+))? -->\n).*?(<!-- /records -->)", re.DOTALL)
+_PLACE = re.compile(
+    r"^(<!-- records(?: (\S+))? -->\n)(?:(?!<!-- records).)*?^(<!-- /records -->)",
+    re.DOTALL | re.MULTILINE,
+)
+"""From a marker to what ends it, with no other marker between: that would be one without an end."""
 
 
 def table(store: Store, group: str = "") -> str:
@@ -79,6 +83,8 @@ def fill_page(path: Path, store: Store) -> bool:
         page = path.read_text(encoding="utf-8")
     except OSError as error:
         raise QuadspikeError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise QuadspikeError(f"{path} is no text in UTF-8: {error}; save it as such") from None
     if not _PLACE.search(page):
         raise QuadspikeError(
             f"{path} has no place for a table; put <!-- records --> and <!-- /records --> on lines "
