@@ -36,6 +36,8 @@ from quadspike.training.scoring import Score, score
 
 FORMAT = 1
 INDEX, EVALUATION = "index.json", "evaluation.json"
+KEYS = ("recipe", "config", "dtype", "of", "sha256", "bytes", "files")
+"""What `INDEX` has besides its format."""
 MIB = 1 << 20
 
 
@@ -129,6 +131,9 @@ def read_index(folder: Path) -> dict[str, Any]:
         raise QuadspikeError(
             f"{folder / INDEX} has format {version}, this version of quadspike reads {FORMAT}"
         )
+    for key in KEYS:
+        if key not in index:
+            raise QuadspikeError(f"{folder / INDEX} is damaged: it has no {key}; export again")
     return index
 
 
@@ -223,4 +228,6 @@ def read_evaluation(folder: Path, index: dict[str, Any]) -> dict[str, Any] | Non
         raise QuadspikeError(f"{path} is damaged: {error}; remove it and score again") from None
     if not same:
         raise QuadspikeError(f"{path} is of other weights; remove it and score again")
+    if "accuracy" not in content:
+        raise QuadspikeError(f"{path} is damaged: it has no accuracy; remove it and score again")
     return content
