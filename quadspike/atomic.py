@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from quadspike.errors import WriteError
@@ -57,6 +59,18 @@ def lock(file: int, refusal: str = "") -> bool:
     except OSError:
         return False
     return True
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Have `folder`, which is made, to oneself; of several processes one waits for the other."""
+    _make_folder(folder)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        lock(handle)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _make_folder(path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -402,3 +404,23 @@ def test_help_teaches(capsys):
     assert "did you mean 'verify'" in capsys.readouterr().err
     assert run_cli("records", "verify", "--records", "nowhere") == 2
     assert "no folder nowhere; name that of the records by --records" in capsys.readouterr().err
+
+
+def _put(root: Path, text: str, starts) -> None:
+    for number in range(20):
+        starts.wait()
+        with suppress(QuadspikeError):
+            Store(root).write("runs", f"run-{number}", dict.fromkeys("abc", text * 50_000))
+
+
+def test_of_two_that_add_at_once_one_is_kept_whole(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    starts = context.Barrier(2)
+    both = [context.Process(target=_put, args=(tmp_path, text, starts)) for text in "xy"]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+    for number in range(20):
+        files = Store(tmp_path).read("runs", f"run-{number}")
+        assert len(set(files.values())) == 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from quadspike.atomic import write_text
+from quadspike.atomic import alone_in, write_text
 from quadspike.errors import QuadspikeError
 
 Kind = Literal["runs", "compare"]
@@ -77,28 +77,30 @@ class Store:
     def write(self, kind: Kind, name: str, files: Files) -> bool:
         """Keep a record; False where just that was there already, another one is not replaced."""
         folder = self.folder(kind, name)
-        if folder.exists():
-            try:
-                if self.read(kind, name) == files:
-                    return False
-            except QuadspikeError:
-                pass
-            raise QuadspikeError(
-                f"{folder} holds another record; choose another --name, or remove it if it is wrong"
-            )
         size = sum(len(text.encode()) for text in files.values())
         if size > LARGEST:
             raise QuadspikeError(
                 f"a record of {size:,} bytes is too large for a repository, which takes {LARGEST:,}"
             )
-        partial = folder.with_name(f".{folder.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        try:
-            for file, text in {**files, SUMS: sums(files)}.items():
-                write_text(partial / file, text)
-            partial.rename(folder)
-        except OSError as error:
-            raise QuadspikeError(f"cannot write {folder}: {error.strerror}") from None
+        with alone_in(folder.parent):
+            if folder.exists():
+                try:
+                    if self.read(kind, name) == files:
+                        return False
+                except QuadspikeError:
+                    pass
+                raise QuadspikeError(
+                    f"{folder} holds another record; choose another --name, or remove it if it is "
+                    "wrong"
+                )
+            partial = folder.with_name(f".{folder.name}.partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            try:
+                for file, text in {**files, SUMS: sums(files)}.items():
+                    write_text(partial / file, text)
+                partial.rename(folder)
+            except OSError as error:
+                raise QuadspikeError(f"cannot write {folder}: {error.strerror}") from None
         return True
 
 
