@@ -106,6 +106,21 @@ def test_the_official_files_lie_on_their_side(tmp_path):
     assert torch.equal(lying.inputs[0].int(), framing(events).rot90(1, (-2, -1)))
 
 
+@pytest.mark.parametrize(
+    ("sound", "damaged"), [(b"PK\1\2\x14\3\x14", b"PK\1\2\x14\3\xd4"), (b"\xc3\xa9", b"\xe3\xa9")]
+)
+def test_an_archive_with_a_damaged_directory_is_named(tmp_path, sound, damaged):
+    """A version of the format that there is not yet, or a name that is no text."""
+    path = tmp_path / "ship.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ship/é.aedat", b"")
+    data = path.read_bytes()
+    assert sound in data
+    path.write_bytes(data.replace(sound, damaged))
+    with pytest.raises(QuadspikeError, match=r"ship\.zip: not a whole zip archive"):
+        load(tmp_path)
+
+
 @pytest.mark.parametrize("options", [{}, {"by": "time", "values": "binary", "resize": "area"}])
 def test_options_reach_the_frames(root, options):
     train, _ = load(root, steps=3, size=20, **options)

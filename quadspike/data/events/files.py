@@ -96,7 +96,7 @@ def archive_members(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return [entry.filename for entry in archive.infolist() if not entry.is_dir()]
-    except (OSError, zipfile.BadZipFile) as error:
+    except _BROKEN_ARCHIVE as error:
         raise QuadspikeError(f"{path}: not a whole zip archive ({error}); fetch it anew") from None
 
 
