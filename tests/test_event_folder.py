@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
 
@@ -44,6 +46,16 @@ def test_a_folder_with_its_own_parts_and_both_formats(tmp_path):
     framing = Framing(2, size=16)
     digit = framing(parse_nmnist(bytes([1, 2, 128, 0, 9]), ""))
     assert torch.equal(train.inputs[1], to_bytes(digit, framing.levels)[0])
+
+
+def test_names_of_any_bytes_serve(tmp_path):
+    root = tmp_path / os.fsdecode(b"g\xe9ste")
+    for number in range(2):
+        write_aedat(recording(number), root / os.fsdecode(b"\xff") / f"{number}.aedat")
+        write_aedat(recording(number), root / "b" / f"{number}.aedat")
+    train, test = load_event_folder(root, 4, split="last")
+    assert train.labels.tolist() == test.labels.tolist() == [0, 1]
+    assert torch.equal(test.inputs[0].int(), Framing(4)(recording(1)))
 
 
 def test_a_folder_that_does_not_fit_is_named(own, tmp_path):

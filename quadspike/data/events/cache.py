@@ -22,6 +22,7 @@ from glob import escape
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -105,15 +106,11 @@ class FrameCache:
             checksum = header.pop("crc32")
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return None
-        count = torch.Size(shape).numel()
-        if header != wanted or size != _BLOCK + count:
+        if header != wanted or size != _BLOCK + torch.Size(shape).numel():
             return None
         # A private mapping: nothing written to the tensor reaches the file.
-        mapped = torch.from_file(str(self.path), shared=False, size=size, dtype=torch.uint8)
-        frames = mapped[_BLOCK:]
-        if zlib.crc32(frames.numpy().data) != checksum:
-            return None
-        return frames.view(shape)
+        frames = np.memmap(self.path, np.uint8, "c", _BLOCK, shape)
+        return torch.from_numpy(frames) if zlib.crc32(frames.data) == checksum else None
 
     def _build(
         self,
