@@ -58,6 +58,14 @@ def test_names_of_any_bytes_serve(tmp_path):
     assert torch.equal(test.inputs[0].int(), Framing(4)(recording(1)))
 
 
+def test_hidden_files_are_passed_over(own):
+    before = load_event_folder(own, 4, split="last")
+    (own / "wave" / "._take1.aedat").write_bytes(b"\0\5\x16\7")
+    (own / "._wave").mkdir()
+    after = load_event_folder(own, 4, split="last")
+    assert torch.equal(after[0].inputs, before[0].inputs)
+
+
 def test_a_folder_that_does_not_fit_is_named(own, tmp_path):
     with pytest.raises(QuadspikeError, match="'folders': root/train/<class>"):
         load_event_folder(own, 4)

@@ -119,6 +119,12 @@ def test_the_official_folders(tmp_path):
     assert torch.equal(load_nmnist(tmp_path, 4)[0].inputs, train.inputs)
 
 
+def test_shadows_of_files_that_a_mac_left_are_passed_over(tmp_path):
+    root = official(tmp_path, per_class=1)
+    (root / "Train" / "3" / "._2.bin").write_bytes(b"\0\5\x16\7")
+    assert len(load_nmnist(root, 4)[0]) == 10
+
+
 def test_a_missing_class_is_named(tmp_path):
     root = official(tmp_path, per_class=1)
     (root / "Test" / "7" / "2.bin").unlink()

@@ -114,14 +114,17 @@ def _decode(source: Source) -> Events:
 
 
 def _classes(folder: Path) -> dict[str, list[Source]]:
-    """The recordings of each class, in the order of names and of the numbers in them."""
+    """The recordings of each class, in the order of names and of the numbers in them.
+
+    Names that begin with a dot are passed over.
+    """
     if not folder.is_dir():
         raise QuadspikeError(f"{folder}: no such folder")
     classes: dict[str, list[Source]] = {}
-    for child in sorted(folder.iterdir(), key=lambda path: natural(path.name)):
-        if not child.is_dir() or child.name.startswith("."):
+    for child in sorted(folder.glob("[!.]*"), key=lambda path: natural(path.name)):
+        if not child.is_dir():
             continue
-        files = sorted(child.iterdir(), key=lambda path: natural(path.name))
+        files = sorted(child.glob("[!.]*"), key=lambda path: natural(path.name))
         found = [Source(path) for path in files if path.suffix.lower() in FORMATS]
         if not found:
             raise QuadspikeError(f"{child}: no event files ({' or '.join(FORMATS)})")

@@ -132,7 +132,9 @@ def _list(folder: Path) -> tuple[list[Source], list[int]]:
     sources: list[Source] = []
     labels: list[int] = []
     for label, digit in enumerate(CLASSES):
-        found = sorted(folder.joinpath(digit).glob("*.bin"), key=lambda path: natural(path.name))
+        # Hidden files are the shadows that a Mac leaves of every file, named "._...".
+        files = folder.joinpath(digit).glob("[!.]*.bin")
+        found = sorted(files, key=lambda path: natural(path.name))
         if not found:
             raise QuadspikeError(
                 f"{folder / digit}: no .bin files; N-MNIST has the folders Train/0..9 and Test/0..9"
