@@ -8,9 +8,10 @@ import torch
 from quadspike import QuadspikeError
 from quadspike.data.events.aedat import write_aedat
 from quadspike.data.events.folder import load_event_folder
-from quadspike.data.events.frames import Framing, to_bytes
+from quadspike.data.events.frames import Framing, to_bytes, to_frames
 from quadspike.data.events.nmnist import parse_nmnist
 from tests.event_files import recording
+from tests.test_nmnist import record
 
 
 @pytest.fixture
@@ -64,6 +65,20 @@ def test_hidden_files_are_passed_over(own):
     (own / "._wave").mkdir()
     after = load_event_folder(own, 4, split="last")
     assert torch.equal(after[0].inputs, before[0].inputs)
+
+
+def test_times_that_fall_are_refused_or_treated_as_asked(tmp_path):
+    late = record(1, 0, 1, 5) + record(2, 0, 1, 4)
+    for number in range(2):
+        path = tmp_path / "set" / "a" / f"{number}.bin"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(late)
+    with pytest.raises(QuadspikeError, match='pass backwards="sort"'):
+        load_event_folder(tmp_path / "set", 2, split="last")
+    train, _ = load_event_folder(tmp_path / "set", 2, split="last", backwards="sort")
+    assert torch.equal(train.inputs[0], to_frames(parse_nmnist(late, "", backwards="sort"), 2))
+    with pytest.raises(QuadspikeError, match=r"'unwrap'.*one of: error, sort"):
+        load_event_folder(tmp_path / "set", 2, split="last", backwards="unwrap")
 
 
 def test_a_folder_that_does_not_fit_is_named(own, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -37,6 +38,7 @@ def load_event_folder(
     by: str = "count",
     values: str = "counts",
     resize: str = "bilinear",
+    backwards: str = "error",
     cache: str | Path | None = None,
     progress: Progress | None = None,
     workers: int | None = None,
@@ -44,9 +46,9 @@ def load_event_folder(
     """Training and test split of `root/<class>/*.aedat` (DVS128) or `*.bin` (N-MNIST's records).
 
     `split` must be named: one of `SPLITS`. By "last" and "random" `test_share` of each class
-    tests, rounded, at least one recording. Time running backwards is refused. Frames are kept in
-    `cache`, by default in the folder `<root>.frames` beside it; `by` to `resize` are those of
-    `Framing`.
+    tests, rounded, at least one recording. Frames are kept in `cache`, by default in the folder
+    `<root>.frames` beside it; `by` to `resize` are those of `Framing`, `backwards` is that of
+    `read_aedat` and `read_nmnist`.
     """
     base = Path(root).resolve()
     if split not in SPLITS:
@@ -73,9 +75,9 @@ def load_event_folder(
         Path(f"{base}.frames") if cache is None else Path(cache),
         base.name,
         [source for source, _, _ in labelled],
-        _decode,
+        partial(_decode, backwards=backwards),
         framing,
-        {"backwards": "error"},
+        {"backwards": backwards},
     ).load(progress, workers)
     labels = torch.tensor([label for _, label, _ in labelled])
     if split == "folders":
@@ -107,10 +109,10 @@ def _drawn(
     return test
 
 
-def _decode(source: Source) -> Events:
+def _decode(source: Source, backwards: str) -> Events:
     if source.suffix == ".bin":
-        return parse_nmnist(source.read(), source.name)
-    return parse_aedat(source.read(), source.name).events
+        return parse_nmnist(source.read(), source.name, backwards=backwards)
+    return parse_aedat(source.read(), source.name, backwards=backwards).events
 
 
 def _classes(folder: Path) -> dict[str, list[Source]]:
