@@ -117,7 +117,7 @@ def main() -> None:
     events = sum(map(len, recordings))
     console = Console()
     console.print(speed_table(seconds, len(split), events))
-    real = {path.stem: read_aedat(path) for path in asked.real}
+    real = [(path.stem, read_aedat(path, backwards="sort")) for path in asked.real]
     console.print(recordings_table([one.to("cpu") for one in recordings], real))
     if asked.json:
         cuda = asked.device.startswith("cuda")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from quadspike.analysis.sheet import contact_sheet
 from quadspike.data import catalog
 from quadspike.data.augment import Pipeline, RandomFlip
 from quadspike.data.catalog import CATALOG, preview, verify
+from quadspike.data.events.aedat import write_aedat
 from quadspike.data.events.camera import EventCamera
 from quadspike.data.events.cifar10dvs import CLASSES
 from quadspike.data.events.form import Events
@@ -146,6 +148,23 @@ def test_simulate_digits_and_read_them_back(capsys, tmp_path):
     assert run_cli("data", "simulate", "digits", str(out), "--per-class", "1") == 0
     assert len(list(out.glob("*/*.aedat"))) == 10
     assert "simulated" in capsys.readouterr().out
+
+
+def test_simulated_beside_any_real_recordings(capsys, tmp_path):
+    """Two of one name, one of a single event, and one whose clock fell."""
+    out = tmp_path / "recordings"
+    one = tmp_path / "a" / "one.aedat"
+    write_aedat(Events.of([7], [0], [0], [1], width=128, height=128), one)
+    fell = tmp_path / "b" / "one.aedat"
+    fell.parent.mkdir()
+    records = struct.pack(">IIIIII", 0, 9, 0, 5, 0, 6)
+    fell.write_bytes(b"#!AER-DAT2.0\r\n" + records)
+    command = ["data", "simulate", "digits", str(out), "--per-class", "1", "--real"]
+    assert run_cli(*command, str(one), str(fell)) == 0
+    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
+    found = {row[1].strip(): [cell.strip() for cell in row[-3:-1]] for row in rows}
+    assert found["events"] == ["1", "3"]
+    assert found["interval, sd / mean"] == ["nan", "0.50"]
 
 
 def test_few_recordings_are_spread_over_all():

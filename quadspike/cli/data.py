@@ -137,7 +137,7 @@ def simulate(
 
     check_name("image data set", dataset, ("cifar10", "cifar100", "digits"))
     where = check_device(device)
-    recordings = {path.stem: read_aedat(path) for path in real}
+    recordings = [(path.stem, read_aedat(path, backwards="sort")) for path in real]
     split, _ = preview(dataset, data_root)
     with progress_bar(f"{dataset} (simulated)") as progress:
         images = split.to(where)
