@@ -133,6 +133,8 @@ def test_an_epoch_in_order_can_be_entered_on_any_rank():
         (lambda: list(Loader(toy(), 2, noisy).epoch(0, start=-1)), r"0\.\.5"),
         (lambda: Split("x", torch.zeros(2, 1, 2, 2), torch.zeros(2).long(), ("a",)), "uint8"),
         (lambda: Split("x", toy().inputs, torch.zeros(3).long(), ("a",)), "int64"),
+        (lambda: Split("x", toy().inputs.numpy(), toy().labels, ("a",)), "inputs.* got ndarray"),
+        (lambda: Split("x", toy().inputs, [0] * 10, ("a",)), "labels must be a tensor, got list"),
         (lambda: Split("x", toy().inputs, torch.full((10,), 3), ("a", "b", "c")), r"0\.\.2"),
     ],
 )

@@ -29,6 +29,12 @@ class Split:
     levels: int = 255
 
     def __post_init__(self) -> None:
+        for part, given in (("inputs", self.inputs), ("labels", self.labels)):
+            if not isinstance(given, Tensor):
+                raise QuadspikeError(
+                    f"{self.name}: {part} must be a tensor, got {type(given).__name__}; "
+                    "torch.as_tensor makes one of it"
+                )
         if self.inputs.dtype != torch.uint8 or self.inputs.ndim not in (4, 5):
             raise QuadspikeError(
                 f"{self.name}: inputs must be uint8 [N, C, H, W] or [N, T, C, H, W], "
