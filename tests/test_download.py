@@ -3,6 +3,8 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -32,6 +34,7 @@ class Server(ThreadingHTTPServer):
         self.length: int | None = None
         self.content_range: str | None = None
         self.asked: list[str | None] = []
+        self.together = threading.Barrier(1)
 
     @property
     def url(self) -> str:
@@ -45,6 +48,8 @@ class Handler(BaseHTTPRequestHandler):
         server = self.server
         asked = self.headers.get("Range")
         server.asked.append(asked)
+        with suppress(threading.BrokenBarrierError):
+            server.together.wait(0.5)
         if server.statuses:
             self.send_error(server.statuses.pop(0))
             return
@@ -115,6 +120,16 @@ def test_a_wrong_file_of_that_name_is_not_overwritten(server, tmp_path, content)
         get(server, target)
     assert target.read_bytes() == content
     assert server.asked == []
+
+
+def test_several_processes_fetch_a_file_once(server, tmp_path):
+    target = tmp_path / "file.bin"
+    server.together = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as several:
+        found = list(several.map(lambda _: get(server, target), range(2)))
+    assert found == [target] * 2
+    assert target.read_bytes() == BODY
+    assert server.asked == [None]
 
 
 def test_a_partial_file_is_resumed(server, tmp_path):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from quadspike.atomic import lock
 from quadspike.data.progress import Progress
 from quadspike.errors import QuadspikeError
 
@@ -30,20 +31,21 @@ def fetch(url: str, target: Path, *, size: int, md5: str, progress: Progress | N
     """Download `url` to `target`, which must then have `size` bytes and that MD5.
 
     Until it is whole it is called `<name>.part`; a later call goes on from there. A `target`
-    that is already right is left alone; one that is wrong is never overwritten.
+    that is already right is left alone; one that is wrong is never overwritten. Of several
+    processes one fetches, and the others wait for it.
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise QuadspikeError(f"fetch {url}: the address must begin with http:// or https://")
     wanted = _Wanted(url, target, size, md5)
-    if target.exists():
-        if problem := wanted.problem(target):
-            raise QuadspikeError(
-                f"{target}: {problem}; delete it, or put {wanted.description} in its place"
-            )
-        return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        wanted.complete(progress)
+        # The folder, since the partial file may be begun anew.
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            lock(folder)
+            wanted.complete(progress)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise QuadspikeError(
             f"cannot write {target}: {error}; make room there, or choose another folder"
@@ -86,7 +88,13 @@ class _Wanted:
         return None if found == self.md5 else f"its MD5 is {found}, not {self.md5}"
 
     def complete(self, progress: Progress | None) -> None:
-        """Fill the partial file, check it, and give it its name."""
+        """Fill the partial file, check it, and give it its name, where that is not there."""
+        if self.target.exists():
+            if problem := self.problem(self.target):
+                raise QuadspikeError(
+                    f"{self.target}: {problem}; delete it, or put {self.description} in its place"
+                )
+            return
         resumed = self.done > 0
         self._fill(progress)
         problem = self.problem(self.part)
