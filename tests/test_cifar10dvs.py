@@ -140,11 +140,13 @@ def test_missing_classes_and_gaps_are_named(tmp_path):
     with pytest.raises(QuadspikeError, match="no recordings of airplane, automobile"):
         load_cifar10dvs(tmp_path, split="tebn", allow_partial=True)
     write_class(tmp_path, "airplane", (0, 1, 3))
-    with pytest.raises(QuadspikeError, match=r"no recordings of automobile, .*allow_partial=True"):
+    with pytest.raises(
+        QuadspikeError, match=r"no recordings of automobile, .*allow_partial=True in Python"
+    ):
         load_cifar10dvs(tmp_path, split="tebn")
     for name in CLASSES[1:]:
         write_class(tmp_path, name, (0,))
-    with pytest.raises(QuadspikeError, match=r"airplane lacks 997.*cifar10_airplane_2\.aedat"):
+    with pytest.raises(QuadspikeError, match=r"airplane lacks 997.*_airplane_2\.aedat.* in Python"):
         load_cifar10dvs(tmp_path, split="tebn")
     with pytest.raises(QuadspikeError, match="tebn/train: none of the recordings"):
         load(tmp_path)

@@ -173,5 +173,6 @@ class FrameCache:
     def _unwritable(self, error: OSError) -> QuadspikeError:
         return QuadspikeError(
             f"{self.folder}: frames cannot be kept there: {error.strerror or error}; "
-            "pass cache=FOLDER with a folder that can be written and has room"
+            "give a folder that can be written and has room: cache=FOLDER in Python, or a data "
+            "root of your own with links to the recordings"
         )

@@ -147,14 +147,15 @@ def _list(root: Path, allow_partial: bool) -> dict[str, dict[int, Source]]:
         raise QuadspikeError(
             f"{root}: no recordings of {', '.join(missing)}; for each class there should be a "
             f"folder or a zip archive, such as {CLASSES[0]} or {CLASSES[0]}.zip"
-            + ("" if len(missing) == len(CLASSES) else "; or pass allow_partial=True")
+            + ("" if len(missing) == len(CLASSES) else "; or pass allow_partial=True in Python")
         )
     for name, found in numbered.items():
         gaps = [number for number in range(PER_CLASS) if number not in found]
         if gaps and not allow_partial:
             raise QuadspikeError(
                 f"{root}: {name} lacks {len(gaps)} of {PER_CLASS} recordings, the first "
-                f"cifar10_{name}_{gaps[0]}.aedat; fetch them, or pass allow_partial=True"
+                f"cifar10_{name}_{gaps[0]}.aedat; fetch them, or pass "
+                "allow_partial=True in Python"
             )
     return numbered
 
