@@ -12,7 +12,6 @@ and after. On the CPU a part of the epoch is timed and scaled up.
 from __future__ import annotations
 
 import json
-import os
 import platform
 import statistics
 import time
@@ -25,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from quadspike.atomic import write_text
 from quadspike.data.augment import cifar_train
 from quadspike.data.loader import Draw, Loader, Transform
 from quadspike.data.split import Split
@@ -108,22 +108,14 @@ def table(device: str, timings: list[Timing]) -> Table:
 
 
 def write(path: Path, timings: list[Timing]) -> None:
-    """All timings and the software they were taken with, all or nothing."""
+    """All timings and the software they were taken with."""
     content = {
         "torch": torch.__version__,
         "python": platform.python_version(),
         "devices": {timing.device: describe(timing.device) for timing in timings},
         "timings": [asdict(timing) for timing in timings],
     }
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w") as file:
-            json.dump(content, file, indent=2)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_text(path, json.dumps(content, indent=2))
 
 
 def main(

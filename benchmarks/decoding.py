@@ -32,6 +32,7 @@ from rich.table import Table
 from torch import Tensor
 from tyro.conf import arg
 
+from quadspike.atomic import write_text
 from quadspike.data.crops import crop, squash
 from quadspike.data.decode import open_photo
 from quadspike.data.imagenet import RESIZED, SIZE, ImageNet
@@ -210,7 +211,7 @@ def main(
     }
     show(cost, rates, f"{len(data)} images of {statistics.mean(kilobytes):.0f} kB, {device}")
     if json_file:
-        write(json_file, json.dumps(figures, indent=2))
+        write_text(json_file, json.dumps(figures, indent=2))
 
 
 def show(cost: dict[str, float], rates: dict[int, float], title: str) -> None:
@@ -222,16 +223,6 @@ def show(cost: dict[str, float], rates: dict[int, float], title: str) -> None:
     for workers, rate in rates.items():
         table.add_row(f"loader, workers: {workers}", f"{1e3 / rate:.3f}", f"{rate:.0f}")
     Console().print(table)
-
-
-def write(path: Path, text: str) -> None:
-    """All of the text, or nothing."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(partial, path)
 
 
 if __name__ == "__main__":
