@@ -104,6 +104,7 @@ def test_list_and_verify(capsys, tmp_path):
     assert run_cli("data", "list") == 0
     out = capsys.readouterr().out
     assert all(name in out for name in CATALOG)
+    (tmp_path / "data" / "imagenet").mkdir(parents=True)
     assert run_cli("data", "verify") == 0
     assert run_cli("data", "verify", "digits") == 0
     assert run_cli("data", "verify", "digits", "cifar10") == 1
@@ -112,6 +113,23 @@ def test_list_and_verify(capsys, tmp_path):
     damaged.mkdir(parents=True)
     (damaged / "1.bin").write_bytes(b"abc")
     assert run_cli("data", "verify", "nmnist") == 1
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "cifar-10-batches-bin/data_batch_1.bin",
+        "imagenet/train/n01440764/1.JPEG",
+        "cifar10-dvs/cat/cifar10_cat_0.aedat",
+        "nmnist/Train/0/1.bin",
+    ],
+)
+def test_what_is_there_in_part_is_not_nothing(capsys, tmp_path, begun):
+    path = tmp_path / "data" / begun
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"")
+    assert run_cli("data", "verify") == 1
+    assert f"no     some of the files in {tmp_path / 'data'}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["digits", "digits-events"])

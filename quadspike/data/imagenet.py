@@ -158,7 +158,8 @@ class ImageNet:
 
 def verify_imagenet(root: Path | str, progress: Progress | None = None) -> Verified:
     """List both splits and decode every image, in draft; the broken ones are counted and named."""
-    found, broken, done = "nothing", [], 0
+    found = f"some of the files in {root}" if any(Path(root).glob("*")) else "nothing"
+    broken, done = [], 0
     try:
         splits = [ImageNet(root, split) for split in ("train", "val")]
     except QuadspikeError as error:

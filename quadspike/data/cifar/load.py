@@ -9,7 +9,7 @@ import torch
 
 from quadspike.data.cifar.layouts import CIFAR10, CIFAR100, PIXELS, Layout, Part
 from quadspike.data.cifar.names import CIFAR10_NAMES, CIFAR100_COARSE_NAMES, CIFAR100_NAMES
-from quadspike.data.cifar.places import Place, find
+from quadspike.data.cifar.places import Place, begun, find
 from quadspike.data.cifar.records import Bytes, decode
 from quadspike.data.download import fetch, md5_of
 from quadspike.data.progress import Progress
@@ -67,7 +67,8 @@ def verify_cifar100(root: Path | str | None = None) -> Verified:
 
 def verify(name: str, layouts: tuple[Layout, ...], root: Path) -> Verified:
     """Read and check every file of the first of the layouts found under `root`."""
-    found = "nothing"
+    some = begun(layouts, root)
+    found = f"some of the files in {some[0].path}" if some else "nothing"
     try:
         place = find(layouts, root)
         found = f"the {place.layout.form} files in {place.path}"

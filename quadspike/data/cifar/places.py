@@ -45,18 +45,23 @@ class Place:
             yield part, str(file), raw
 
 
-def find(layouts: tuple[Layout, ...], root: Path) -> Place:
-    """The first complete place: folders before archives, the binary form before the pickles."""
+def begun(layouts: tuple[Layout, ...], root: Path) -> list[Place]:
+    """Where any of the files are: folders before archives, the binary form before the pickles."""
     folders = [Place(each, root / each.folder) for each in layouts]
     loose = [Place(each, root) for each in layouts]
     archives = [Place(each, root / each.archive) for each in layouts]
     places = [place for place in folders + loose if place.path.is_dir()]
     places += [place for place in archives if place.archived]
+    return [place for place in places if len(place.missing) < len(place.layout.parts)]
+
+
+def find(layouts: tuple[Layout, ...], root: Path) -> Place:
+    """The first place that has all files."""
+    places = begun(layouts, root)
     for place in places:
         if not place.missing:
             return place
-    begun = [place for place in places if len(place.missing) < len(place.layout.parts)]
-    lacking = [f"{place.path} lacks {', '.join(place.missing)}" for place in begun]
+    lacking = [f"{place.path} lacks {', '.join(place.missing)}" for place in places]
     first = layouts[0]
     raise QuadspikeError(
         f"no {first.title} under {root}: "

@@ -24,7 +24,7 @@ def verify_recordings(
     progress: Progress | None = None,
 ) -> Verified:
     """Decode each source; the first that cannot be read is named."""
-    found = "nothing"
+    found = f"some of the files in {root}" if any(root.glob("*")) else "nothing"
     try:
         sources = listing()
         found = f"{len(sources):,} recordings in {named(str(root), root)}"
