@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from quadspike import LIF, QIF, QuadspikeError
 from quadspike.neurons import GLIF, MembraneDensity
+from quadspike.surrogates import Window
 
 
 def simulate(neuron, steps=400, population=20_000, seed=0):
@@ -110,3 +112,12 @@ def test_input_mean_and_spread_can_be_given():
         QIF().density(input_std=0.0)
     with pytest.raises(QuadspikeError, match="steps >= 1"):
         MembraneDensity.after(0, QIF(), QIF().constants(), 0.0, 0.5)
+
+
+def test_parameters_of_a_single_channel_have_a_density():
+    gated = GLIF()
+    gated.fit(channels=1, timesteps=1)
+    assert gated.density().rate == pytest.approx(GLIF().density().rate)
+    one = QIF(a=torch.tensor([0.25]), surrogate=Window("stationary"))
+    assert one.voltage_statistics(exact=True) == QIF().voltage_statistics(exact=True)
+    assert one(torch.randn(2, 3, 1)).shape == (2, 3, 1)

@@ -271,7 +271,8 @@ class Neuron(nn.Module):
                 f"the exact density is for one set of parameters; this {self.name!r} has them "
                 "per channel or step: make a neuron with one channel's numbers"
             )
-        return type(p)(*(plain(value) for value in p))
+        # One channel's may be held as [1] or [1, 1].
+        return type(p)(*(v.item() if isinstance(v, Tensor) else v for v in p))
 
     def config(self) -> dict[str, Any]:
         """What `create_neuron` needs to make it again."""
