@@ -168,6 +168,11 @@ class Soma(Timed):
             given = "one" if residual is not None else "none"
             raise QuadspikeError(f"layer {call.name(self)!r} was made with {expected}, got {given}")
         rows = (call.batch, call.batch * call.timesteps)
+        if x.shape[0] not in rows:
+            raise QuadspikeError(
+                f"layer {call.name(self)!r} takes one step or all: [{call.batch}, ...] or "
+                f"[{call.timesteps} * {call.batch}, ...] in this call, got {tuple(x.shape)}"
+            )
         if residual is not None and (
             residual.shape[1:] != x.shape[1:] or residual.shape[0] not in rows
         ):

@@ -68,6 +68,10 @@ def test_bfloat16_in_gives_bfloat16_out_with_float32_inside():
             lambda: Soma(3, residual="after")(torch.zeros(4, 2, 3), residual=torch.zeros(2, 4, 3)),
             "does not fit",
         ),
+        *(
+            (lambda n=n: Soma(3)(torch.zeros(n, 3), Call(4, 2)), r"one step or all: .*4 \* 2")
+            for n in (4, 5, 16)
+        ),
         (lambda: Soma("3", norm=None), "channels must be a whole number >= 1, got '3'"),
         (lambda: Soma(3, QIF), "such as QIF"),
         (lambda: Soma(3, None), "such as QIF"),
