@@ -101,6 +101,21 @@ def test_projection_leaves_what_is_allowed(a, u1, u2, place):
     assert all(map(torch.equal, before, values_of(neuron)))
 
 
+@pytest.mark.parametrize("given", [{"a": [0.2, 0.3]}, {"u2": [0.5, 0.4]}, {"u_th": [0.5, 0.6]}])
+def test_projection_of_each_channel_is_that_of_a_neuron_of_its_own(given):
+    neuron = LearnedQIF(**given)
+    alone = [LearnedQIF(**{name: values[k] for name, values in given.items()}) for k in (0, 1)]
+    for each in (neuron, *alone):
+        with torch.no_grad():
+            each.a += 5.0
+            each.u_th -= 1.0
+        each.project()
+    both = (torch.stack(pair) for pair in zip(*map(values_of, alone), strict=True))
+    for found, wanted in zip(values_of(neuron), both, strict=True):
+        assert torch.equal(found.expand(2), wanted)
+    assert is_allowed(neuron)
+
+
 def test_a_resting_point_stays_stable():
     neuron = placed(7.0, 0.0, 0.5, 0.5)
     neuron.project()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from quadspike.neurons.qif import QIF, real_fixed_points
 
@@ -33,6 +34,7 @@ class LearnedQIF(QIF):
     `project` keeps them allowed. Each is felt by every membrane of its layer, so that its gradient
     is the sum of very many: they learn at a hundredth of the rate. The surrogate's window is
     computed from their values at every call and so follows them, but passes no gradient to them.
+    Where a or a root is given per channel, each channel has all of them.
 
     >>> neuron = LearnedQIF()
     >>> [name for name, _ in neuron.named_parameters()]
@@ -42,6 +44,15 @@ class LearnedQIF(QIF):
     name = "qif-learned"
     learned = ("a", "u1", "u2", "u_th")
     rate_factor = 0.01
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # What `project` moves is as many numbers as what it is moved by.
+        a, u1, u2 = torch.broadcast_tensors(self.a, self.u1, self.u2)
+        u_th = self.u_th.expand(torch.broadcast_shapes(self.u_th.shape, a.shape))
+        for name, value in zip(self.learned, (a, u1, u2, u_th), strict=True):
+            if value.shape != getattr(self, name).shape:
+                setattr(self, name, nn.Parameter(value.detach().clone()))
 
     @torch.no_grad()
     def project(self) -> None:
