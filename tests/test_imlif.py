@@ -91,6 +91,13 @@ def test_is_saved_loaded_and_made_again(tmp_path):
     assert create_neuron(neuron.config()).config() == neuron.config()
 
 
+def test_a_soma_keeps_what_a_neuron_has_learned():
+    learned = Soma(3, "im-lif", timesteps=4).neuron
+    copied = Soma(3, learned, timesteps=4).neuron
+    assert torch.equal(copied.squeeze, learned.squeeze)
+    assert torch.equal(copied.excite, learned.excite)
+
+
 def test_runs_in_parts_and_says_why():
     choice = Soma(3, "im-lif", timesteps=2).explain()
     assert choice.backend == "vectorised"

@@ -247,6 +247,14 @@ def test_thresholds_per_step_fold_too():
     assert folded.neuron.bar.shape == (2, 5)
 
 
+def test_a_soma_keeps_the_thresholds_of_a_folded_neuron():
+    model, _ = network()
+    folded = next(iter(fold(model).somas().values())).neuron
+    copied = Soma(len(folded.side), folded, norm=None).neuron
+    for name in ("bar", "side", "slope"):
+        assert torch.equal(getattr(copied, name), getattr(folded, name))
+
+
 def test_neurons_with_two_thresholds_are_not_folded():
     model, _ = network(neuron="ternary")
     with pytest.raises(QuadspikeError, match="'ternary': it does not fire at one threshold"):

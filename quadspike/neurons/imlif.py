@@ -55,6 +55,8 @@ class IMLIF(LIF):
                 "im-lif learns how much each step keeps and must know how many there are: give "
                 "timesteps, such as Soma(..., neuron='im-lif', timesteps=4)"
             )
+        if timesteps == self.timesteps:
+            return  # it fits, and may have learned
         self.timesteps = timesteps
         if timesteps > 1:  # a single step has nothing to keep
             weights = (torch.empty(timesteps, timesteps) for _ in range(2))

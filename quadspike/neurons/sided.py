@@ -44,6 +44,8 @@ class Sided(Neuron):
 
     def fit(self, channels: int, timesteps: int | None) -> None:
         super().fit(channels, timesteps)
+        if "bar" in self._buffers:
+            return
         u_th = torch.as_tensor(super().constants().u_th).detach()
         shape = tuple(u_th.shape) if u_th.ndim == 2 else (channels,)
         self.hold_sides(u_th.expand(shape).clone(), torch.ones(channels), torch.ones(channels))
