@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from quadspike import QuadspikeError, TDBatchNorm1d, TDBatchNorm2d
+from quadspike import LIF, QuadspikeError, Soma, TDBatchNorm1d, TDBatchNorm2d
 from quadspike.norms import BatchNorm, TDBatchNorm, create_norm, synchronize
 from tests.two_workers import of_two
 
@@ -102,6 +102,13 @@ def test_thresholds_per_channel_scale_each_channel():
     assert create_norm("tdbn", 3, u_th.expand(2, 3), 1.0).gain.shape == (3,)
 
 
+def test_a_learned_threshold_goes_on_without_its_norm():
+    soma = Soma(3, LIF(u_th=nn.Parameter(torch.full((3,), 0.5))))
+    with torch.no_grad():
+        soma.neuron.u_th.fill_(2.0)
+    assert soma.norm.u_th.tolist() == soma.norm.gain.tolist() == [0.5] * 3
+
+
 def test_scale_and_shift_are_float32_whatever_the_storage():
     norm = TDBatchNorm(3).bfloat16()
     for mode in (True, False):
@@ -125,6 +132,7 @@ def test_plain_batch_norm_ignores_the_threshold():
         (lambda: TDBatchNorm1d(4)(torch.zeros(1, 4)), "more than one value"),
         (lambda: TDBatchNorm2d(0), "channels must be"),
         (lambda: TDBatchNorm2d(4, u_th=0), "u_th > 0"),
+        (lambda: TDBatchNorm2d(4, u_th=torch.ones(3)), r"a number or \[4\], got \(3,\)"),
         (lambda: TDBatchNorm2d(4, eps=-1.0), "eps >= 0"),
         (lambda: TDBatchNorm2d(4, momentum=5.0), "momentum in"),
         (lambda: TDBatchNorm(4).affine(torch.zeros(1, 4), repeats=4), "more than one value"),

@@ -25,13 +25,20 @@ class TDBatchNorm(BatchNorm):
         self, channels: int, u_th: float | Tensor = 0.5, eta: float = 1.0, **options: Any
     ) -> None:
         super().__init__(channels, **options)
+        if isinstance(u_th, Tensor):
+            u_th = u_th.detach().clone()  # a learned one goes on without it
+            if u_th.shape not in ((), (channels,)):
+                raise QuadspikeError(
+                    f"tdBN of {channels} channels takes u_th as a number or [{channels}], "
+                    f"got {tuple(u_th.shape)}"
+                )
         lowest = float(u_th.min()) if isinstance(u_th, Tensor) else u_th
         if not (lowest > 0 and eta > 0):
             raise QuadspikeError(f"tdBN needs u_th > 0 and eta > 0, got u_th={lowest}, eta={eta}")
         self.u_th, self.eta = u_th, eta
         if isinstance(u_th, Tensor):
             del self.gain
-            self.register_buffer("gain", eta * u_th.detach().clone(), persistent=False)
+            self.register_buffer("gain", eta * u_th, persistent=False)
         else:
             self.gain = eta * u_th
 
