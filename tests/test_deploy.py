@@ -86,6 +86,8 @@ def test_folding_reaches_a_shortcut_without_a_neuron():
     folded = fold(model)
     assert not any(isinstance(module, BatchNorm) for module in folded.modules())
     torch.testing.assert_close(folded(x), model(x))
+    live = stream(folded)
+    torch.testing.assert_close(torch.stack([live(x) for _ in range(3)]), model(x))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -133,6 +135,13 @@ def test_a_folded_model_can_be_saved_and_loaded(tmp_path):
     folded = fold(model)
     again = load_model(save_model(folded, tmp_path / "folded.safetensors")).eval()
     assert again.stem[0].weight.dtype == torch.float64
+    assert torch.equal(again(x), folded(x))
+
+
+def test_a_folded_model_without_an_identity_to_normalise_can_be_loaded(tmp_path):
+    model, x = ready(*CASES[1], identity_norm=True, stem_width=8)  # all shortcuts are projections
+    folded = fold(model)
+    again = load_model(save_model(folded, tmp_path / "folded.safetensors")).eval()
     assert torch.equal(again(x), folded(x))
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -158,6 +159,14 @@ def test_folding_changes_no_spike(neuron):
     assert set(sides.tolist()) == {-1, 0, 1}
     _, seen = model(x, taps="rate")
     assert all(values["rate"].min() > 0 for values in seen.values())
+
+
+def test_a_folded_network_is_pickled_as_any_module_is():
+    model, x = network()
+    folded = fold(model)
+    for again in (pickle.loads(pickle.dumps(folded)), copy.deepcopy(folded)):
+        assert type(again.conv1.soma.neuron) is type(folded.conv1.soma.neuron)
+        assert torch.equal(again(x), folded(x))
 
 
 @pytest.mark.parametrize("form", [{}, {"residual": "sum-then-fire", "shortcut_neuron": False}])

@@ -52,7 +52,7 @@ def fold(model: Network) -> Network:
                 fold_membrane(module.neuron, norm.membrane)
             module.norm = None
         else:
-            folded.set_submodule(name, nn.Identity())
+            folded.set_submodule(name, nn.Identity().eval())
     left = [name for name, module in folded.named_modules() if isinstance(module, BatchNorm)]
     if left:
         raise QuadspikeError(
@@ -60,7 +60,7 @@ def fold(model: Network) -> Network:
             "and its soma next to each other in a Chain"
         )
     if folded.config is not None:
-        without = {"norm": None, "eta": None, "initial_gain": 1.0}
+        without = {"norm": None, "eta": None, "initial_gain": 1.0, "identity_norm": False}
         folded.config = {**folded.config, **without}  # which is built as it now is
         if any(isinstance(soma.neuron, Sided) for soma in folded.somas().values()):
             folded.config["neuron"] = {**folded.config["neuron"], "sided": True}

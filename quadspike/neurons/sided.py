@@ -63,6 +63,10 @@ class Sided(Neuron):
     def config(self) -> dict[str, Any]:
         return {**super().config(), "sided": True}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # No module holds its class by name, and pickle looks there.
+        return _unpickled, (type(self).__bases__[1], self.fields._fields[:-3]), self.__dict__
+
 
 def sided(neuron: Neuron) -> Sided:
     """`neuron` itself, made sided; `fit` or `hold_sides` then gives it its thresholds."""
@@ -74,6 +78,11 @@ def sided(neuron: Neuron) -> Sided:
         )
     neuron.__class__ = _sided_kind(kind, type(neuron.constants())._fields)
     assert isinstance(neuron, Sided)
+    return neuron
+
+
+def _unpickled(kind: Any, fields: tuple[str, ...]) -> Sided:
+    neuron: Sided = object.__new__(_sided_kind(kind, fields))
     return neuron
 
 
