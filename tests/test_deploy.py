@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch._subclasses import FakeTensorMode
 
 from quadspike import (
     LIF,
@@ -19,6 +20,7 @@ from quadspike import (
 )
 from quadspike.call import Timed
 from quadspike.deploy import check_fold, fold, stream
+from quadspike.models.pool import MaxPool
 from quadspike.norms import BatchNorm
 from tests.conftest import calibrate
 
@@ -303,11 +305,19 @@ def test_scale_and_shift_per_step_follow_a_stream():
     assert torch.equal(torch.stack([live(frame) for frame in frames]), net(frames))
 
 
-def test_what_the_reference_computes_is_exported_without_an_operator_of_ours(tmp_path):
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_export_has_no_operator_of_ours(strict):
     model = create_model("cnn", in_channels=1, seed=0, timesteps=3).eval()
     small, x = fold(model), torch.rand(4, 1, 8, 8)
-    for soma in small.somas().values():
-        soma.backend = "reference"
-    program = torch.export.export(small, (x,))
+    assert {layer.backend for layer in small.explain()} == {"vectorised"}
+    program = torch.export.export(small, (x,), strict=strict)
     assert "quadspike." not in str(program.graph)
     assert torch.equal(program.module()(x), small(x))
+
+
+def test_an_export_on_a_gpu_pools_with_torch(monkeypatch):
+    monkeypatch.setattr("quadspike.ops.pool._INSTALLED", True)
+    with FakeTensorMode():
+        x = torch.empty(2, 2, 8, 8, device="cuda", memory_format=torch.channels_last)
+        program = torch.export.export(Network(MaxPool(2), input_rank=4), (x,))
+    assert "quadspike." not in str(program.graph)

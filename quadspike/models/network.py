@@ -127,7 +127,9 @@ class Network(Chain):
     def explain(
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> list[LayerExplanation]:
-        """What each soma runs, and why: where the network is, or on another device or type."""
+        """What each soma runs when called, and why: where the network is, or on another device or
+        type. `torch.export` takes the reference where the backend is "auto".
+        """
         mine = next(self.parameters(), torch.empty(0))
         device = mine.device if device is None else device
         dtype = mine.dtype if dtype is None else dtype

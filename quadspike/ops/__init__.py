@@ -70,13 +70,15 @@ def choose(
     """Who computes a soma of `neuron` behind `norm` on tensors of this device and type, and why.
 
     "auto" takes the vectorised path on the CPU and the fused kernels elsewhere, and the
-    reference for what they cannot run; nothing is ever swapped in silently.
+    reference for what they cannot run and for `torch.export`; nothing is ever swapped in silently.
     """
     check_backend(backend)
     if backend == "reference":
         return Choice("reference", "asked for")
     asked = backend != "auto"
     if not asked:
+        if torch.compiler.is_exporting():
+            return Choice("reference", "exported, for where there is no quadspike")
         backend = "vectorised" if device.type == "cpu" else "triton"
     parts = [part for part in (neuron, neuron.firing_slope, norm) if part is not None]
     reasons = [part.only_reference for part in parts if part.only_reference]

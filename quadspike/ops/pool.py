@@ -46,9 +46,10 @@ class Window(NamedTuple):
 
 
 def runs(x: Tensor, window: Window) -> bool:
-    """Whether the kernels are for this tensor: channels last, on a GPU."""
+    """Whether the kernels are for this tensor: channels last, on a GPU, and not to be exported."""
     return (
         _INSTALLED
+        and not torch.compiler.is_exporting()
         and x.is_cuda
         and x.ndim == 4
         and x.dtype in STORED
