@@ -158,6 +158,25 @@ def test_a_wrong_fold_is_noticed():
     assert check.changed_spikes > 0
 
 
+def test_layers_are_compared_however_a_module_of_one_s_own_calls_them():
+    class Own(Timed):
+        def __init__(self):
+            super().__init__()
+            self.used = nn.Sequential(nn.Linear(6, 6), Soma(6, residual="after"))
+            self.unused = nn.Sequential(nn.Linear(6, 6), Soma(6))
+
+        def forward(self, x, call):
+            synapse, soma = self.used
+            return soma(synapse(x), call, residual=x)
+
+    x = torch.randn(64, 6, dtype=torch.float64)
+    net = Network(nn.Linear(6, 6), Soma(6), Own(), nn.Linear(6, 2)).double()
+    calibrate(net, x)
+    check = check_fold(net, fold(net), x)
+    assert [layer.layer for layer in check.layers] == ["1", "2.used.1"]
+    assert check.unexplained == 0
+
+
 def test_folding_leaves_the_original_alone_and_keeps_the_readout():
     model, x = ready(*CASES[0], readout="last")
     before = model(x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from inspect import BoundArguments, signature
 from typing import Any
 
 import torch
@@ -16,8 +17,8 @@ from quadspike.models.synapses import Synapse, pairs
 from quadspike.soma import Soma
 from quadspike.taps import Taps
 
-Given = dict[nn.Module, tuple[Any, ...]]
-"""What every synapse and soma was called with."""
+Given = dict[nn.Module, BoundArguments]
+"""What every synapse and soma that ran was called with."""
 TIE = 1000
 """Roundings within which a membrane is at the threshold: a sum of some thousand terms."""
 
@@ -56,14 +57,19 @@ def check_fold(model: Network, folded: Network, x: Tensor) -> FoldCheck:
     if not model.somas():
         raise QuadspikeError("the network has no soma, so there is nothing to fold")
     given: Given = {}
+
+    def remember(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given[module] = signature(module.forward).bind(*args, **kwargs)
+
     with ExitStack() as hooks:
         for module in (part for _, *pair in pairs(model) for part in pair if part is not None):
-            hooks.enter_context(module.register_forward_pre_hook(given.__setitem__))
+            hooks.enter_context(module.register_forward_pre_hook(remember, with_kwargs=True))
         first, spikes = model(x, taps="spikes")
     second, others = folded(x, taps="spikes")
     layers = tuple(
         _compare(name, before, after, given)
         for (name, *before), (_, *after) in zip(pairs(model), pairs(folded), strict=True)
+        if before[1] in given
     )
     differs = [(value["spikes"] != others[name]["spikes"]) for name, value in spikes.items()]
     total = max(1, sum(map(torch.numel, differs)))
@@ -73,8 +79,9 @@ def check_fold(model: Network, folded: Network, x: Tensor) -> FoldCheck:
 
 
 def _compare(name: str, before: list[Any], after: list[Any], given: Given) -> LayerCheck:
-    current, call, residual = given[before[1]]
-    x = given[before[0]][0] if isinstance(before[0], Synapse) else current
+    called = given[before[1]].arguments
+    call, residual = called["call"], called.get("residual")
+    x = given[before[0]].args[0] if isinstance(before[0], Synapse) else called["x"]
     seen = [_spikes(pair, x, call, residual) for pair in (before, after)]
     changed = seen[0]["spikes"] != seen[1]["spikes"]
     close = _at_threshold(before[1], seen[0]) & _at_threshold(after[1], seen[1])
