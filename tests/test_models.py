@@ -230,6 +230,8 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
         load_model(tmp_path / "foreign")
     with pytest.raises(QuadspikeError, match="cannot read"):
         load_model(tmp_path / "missing")
+    with pytest.raises(QuadspikeError, match=r"a folder: give a file in it"):
+        load_model(tmp_path)
     with pytest.raises(QuadspikeError, match="do not fit"):
         load_model(path, num_classes=3)
     with pytest.raises(QuadspikeError, match="option of a model"):

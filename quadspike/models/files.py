@@ -49,6 +49,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Tensors and what the file says of them."""
+    if path.is_dir():
+        raise QuadspikeError(
+            f"cannot read weights from {path}, a folder: give a file in it, as a run's "
+            "last.safetensors"
+        )
     try:
         with safe_open(path, framework="pt") as file:
             header = (file.metadata() or {}).get(_HEADER)
