@@ -45,7 +45,10 @@ class FoldCheck:
 
     @property
     def unexplained(self) -> int:
-        """Changed spikes on equal input that are not ties: 0 for a right fold."""
+        """Changed spikes on equal input that are not ties: 0 for a right fold in float32 or wider.
+
+        Weights in half precision are rounded anew, by more than what counts as a tie.
+        """
         return sum(layer.changed - layer.ties for layer in self.layers)
 
 
