@@ -16,6 +16,7 @@ from quadspike.analysis.energy.counts import synaptic_operations
 from quadspike.analysis.energy.report import energy
 from quadspike.models import Block, Network, create_model
 from quadspike.models.parts import Build
+from quadspike.models.pool import AveragePool, MaxPool
 from quadspike.models.resnet import ResidualForm
 from quadspike.neurons import Ternary, TrainedTernary
 from quadspike.soma import Soma
@@ -181,20 +182,32 @@ def test_average_pooling_makes_graded_inputs():
     assert deep.exact_energy_pj == pytest.approx(deep.exact_ops * 4.6)
 
 
-@pytest.mark.parametrize("alpha", [0.7, torch.linspace(0.5, 1.5, 4)])
-@pytest.mark.parametrize("between", [nn.Identity, nn.Flatten])
-def test_weights_take_an_emitted_number_in(alpha, between):
-    reports = []
+def behind(between: nn.Module, neuron: Ternary):
+    """The bill of a synapse that reads what `neuron` emits through `between`."""
+    torch.manual_seed(1)
     x = torch.randn(2, 3, 8, 8)
-    for neuron in (Ternary(), TrainedTernary(alpha=alpha)):
-        torch.manual_seed(1)
-        deep = nn.Conv2d(4, 6, 3) if between is nn.Identity else nn.Linear(4 * 64, 6)
-        parts = {"conv": nn.Conv2d(3, 4, 3, padding=1), "soma": Soma(4, neuron)}
-        network = Network(OrderedDict(**parts, between=between(), deep=deep), timesteps=2)
-        calibrate(network, x)
-        reports.append(row_of(energy(network, (3, 8, 8), inputs=x), "deep"))
-    assert reports[0] == reports[1]
-    assert reports[0].exact_ops > 0
+    deep = nn.Linear(4 * 64, 6) if isinstance(between, nn.Flatten) else nn.Conv2d(4, 6, 3)
+    parts = {"conv": nn.Conv2d(3, 4, 3, padding=1), "soma": Soma(4, neuron)}
+    network = Network(OrderedDict(**parts, between=between, deep=deep), timesteps=2)
+    calibrate(network, x)
+    return row_of(energy(network, (3, 8, 8), inputs=x), "deep")
+
+
+POOLS = (AveragePool(2), MaxPool(2), nn.AdaptiveAvgPool2d(3))
+
+
+@pytest.mark.parametrize("alpha", [0.7, torch.linspace(0.5, 1.5, 4)])
+@pytest.mark.parametrize("between", [nn.Identity(), nn.Flatten(), *POOLS], ids=str)
+def test_weights_take_an_emitted_number_in(alpha, between):
+    plain, scaled = behind(between, Ternary()), behind(between, TrainedTernary(alpha=alpha))
+    assert plain == scaled
+    assert plain.exact_ops > 0
+
+
+def test_a_maximum_of_what_was_turned_round_is_no_multiple_of_the_spikes_maximum():
+    average, largest = (behind(pool, TrainedTernary(alpha=-0.5)) for pool in POOLS[:2])
+    assert average == behind(POOLS[0], Ternary())
+    assert "graded" in largest.flags
 
 
 class Part(nn.Module):

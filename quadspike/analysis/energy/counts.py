@@ -165,6 +165,8 @@ def synaptic_operations(synapse: Synapse, x: Tensor) -> float:
 
 
 Observer = Callable[[str, nn.Module, Tensor, Tensor, bool], None]
+_PASSING = nn.Flatten | nn.AvgPool2d | nn.AdaptiveAvgPool2d | nn.MaxPool2d
+"""What leaves a factor of all of a channel's values as it is."""
 
 
 def _observe(
@@ -172,8 +174,8 @@ def _observe(
 ) -> tuple[Tensor, dict[str, float]]:
     """Run `model` in evaluation mode and show `observe` each synapse and soma as it runs.
 
-    A synapse that reads emitted numbers themselves is shown the plain spikes: its weights can
-    take the number in. After a sum or a pool they cannot. What a synapse reads before any neuron
+    A synapse that reads emitted numbers, also through a pool, is shown the plain spikes: its
+    weights can take the number in. After a sum they cannot. What a synapse reads before any neuron
     has fired is real-valued, for another one that reads it later too. Gives the logits and each
     soma's own firing rate, before any sum.
     """
@@ -186,9 +188,10 @@ def _observe(
         nonlocal fired
         x = args[0]
         plain = _plain_spikes(x, scaled)
-        if isinstance(module, nn.Flatten):
-            if plain is not x:  # it may have copied them
-                scaled.append((out, plain.reshape(out.shape)))
+        if isinstance(module, _PASSING):
+            # The largest of numbers below 0 is not that of their spikes.
+            if plain is not x and not (isinstance(module, nn.MaxPool2d) and (x * plain < 0).any()):
+                scaled.append((out, module.forward(plain)))
             return
         if not fired:
             raw.append(x)
@@ -226,7 +229,7 @@ def _hooked(model: Network, hook: Callable[..., None]) -> Iterator[None]:
     """Evaluation mode with hooks; the user's modes come back and the hooks go, whatever happens."""
     with evaluating(model), ExitStack() as hooks:
         for name, module in model.named_modules():
-            if isinstance(module, Synapse | Soma | nn.Flatten):
+            if isinstance(module, Synapse | Soma | _PASSING):
                 hooks.enter_context(module.register_forward_hook(partial(hook, name)))
         yield
 
