@@ -112,6 +112,15 @@ def test_what_is_not_counted_is_said():
     assert "BatchNorm2d" in render(report_table(report), 100)
 
 
+def test_a_factor_of_each_step_has_no_weight_that_takes_it_in():
+    network = create_model("cnn", neuron="lif", norm="tebn", timesteps=3)
+    report = energy(network, (3, 8, 8), rates=0.1)
+    assert report.uncounted == tuple(f"conv{i}.soma.norm (TEBatchNorm)" for i in (1, 2, 3))
+    for norm in ("tdbn", "bn", "mpbn"):
+        report = energy(create_model("cnn", norm=norm), (3, 8, 8), rates=0.1)
+        assert report.uncounted == (), norm
+
+
 # -- leaving the network alone -------------------------------------------------------------
 
 

@@ -236,11 +236,14 @@ def _hooked(model: Network, hook: Callable[..., None]) -> Iterator[None]:
 
 def _uncounted(model: Network) -> tuple[str, ...]:
     inside_somas = {part for soma in model.somas().values() for part in soma.modules()}
+
+    def counted(module: nn.Module) -> bool:
+        if isinstance(module, BatchNorm):
+            return not module.cannot_fold  # into its synapse
+        return isinstance(module, Synapse) or module in inside_somas
+
     return tuple(
         f"{name} ({type(module).__name__})"
         for name, module in model.named_modules()
-        if next(module.parameters(recurse=False), None) is not None
-        and not isinstance(module, Synapse)
-        and not (isinstance(module, BatchNorm) and not module.cannot_fold)  # into its synapse
-        and module not in inside_somas
+        if next(module.parameters(recurse=False), None) is not None and not counted(module)
     )

@@ -2,8 +2,8 @@
 
 `E = T (fr E_AC OP_AC + E_MAC OP_MAC)`, with `fr` the firing rate of the layer's input. A
 synapse that receives spikes accumulates; one that receives real values, and every neuron,
-multiplies and accumulates. Normalisation folds into weights and costs nothing; thresholds,
-resets and the sums of residual connections are not billed.
+multiplies and accumulates. Normalisation folds into weights and costs nothing, or is named as not
+counted; thresholds, resets and the sums of residual connections are not billed.
 """
 
 from __future__ import annotations
