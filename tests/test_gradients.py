@@ -103,6 +103,19 @@ def test_what_a_membrane_takes_and_a_spike_is_worth_are_predicted_too(neuron):
     assert factor["measured"] == pytest.approx(factor["predicted"], rel=0.1)
 
 
+@pytest.mark.parametrize("timesteps", [1, 4])
+def test_what_comes_back_through_time_is_not_predicted(timesteps):
+    """A neuron that remembers multiplies by more, as its page says."""
+    neuron = LIF(beta=0.9)
+    parts = [part for _ in range(2) for part in (nn.Linear(400, 400, False), Soma(400, neuron))]
+    net = Network(*parts, timesteps=timesteps)
+    x, direction = torch.randn(300, 400), torch.randn(1, 300, 400)
+    found = examine(net, lambda net: (direction * net(x)).mean())
+    factor = found["layers"][1]["factor"]
+    more = factor["measured"] / factor["predicted"]
+    assert more > 1.4 if timesteps > 1 else more == pytest.approx(1, abs=0.1)
+
+
 def test_the_two_paths_of_a_block_add_up():
     model, loss = small()
     seen = trace(model, loss)

@@ -12,6 +12,9 @@ Weights are taken as independent with mean 0: a synapse that multiplies a varian
 `fan_in Var(W)` on its way up multiplies the squared norm by as much on its way down, so fans,
 strides and weights cancel. With tdBN at u_th = 1/2, r = 0.159 and a surrogate of height 1, q is
 1.87 times the share inside the window.
+
+Each step is taken by itself: what comes back from the next steps' membranes is not in q, so that a
+neuron which remembers, as LIF does, multiplies by more.
 """
 
 from __future__ import annotations

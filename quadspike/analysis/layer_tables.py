@@ -20,7 +20,7 @@ def layer_tables(found: Found) -> str:
         f"{found['weights']} weights, {found['samples']} {found['images']} images, loss "
         f"{_number(found['loss'])}; a layer multiplies the squared gradient by "
         f"{_number(growth['measured'])} in the geometric mean, predicted "
-        f"{_number(growth['predicted'])}",
+        f"{_number(growth['predicted'])} with each step by itself",
         _table(_LAYER_HEADINGS, [_layer_row(layer) for layer in found["layers"]]),
     ]
     if found["blocks"]:
