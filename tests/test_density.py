@@ -105,6 +105,15 @@ def test_a_membrane_on_its_way_down_is_right_or_refused():
         MembraneDensity.after(500, never, never.constants(), -1.0, never.u_th)
 
 
+@pytest.mark.parametrize("u_reset", [3.0, 5.0, 20.0])
+def test_a_neuron_that_fires_at_every_step_has_shares_between_none_and_all(u_reset):
+    density = QIF(u_reset=u_reset).density()
+    low, high = Window("mean").window(QIF())
+    assert 0 <= density.share(low, high) < 1e-3
+    assert 0.999 < density.rate <= 1
+    assert density.mass.min() >= 0
+
+
 def test_input_mean_and_spread_can_be_given():
     quiet = QIF().density(input_mean=-0.2, input_std=0.3)
     assert quiet.rate < QIF().density().rate

@@ -75,7 +75,7 @@ class MembraneDensity:
             kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
             # The columns of `kernel * weight` are probabilities; its fixed vector is the density.
             system = np.eye(len(x)) - kernel * weight + weight
-            pi = np.linalg.solve(system, np.ones(len(x)))
+            pi = np.linalg.solve(system, np.ones(len(x))).clip(0)  # rounded, some are below
             density = cls(float(p.u_th), centers, pi * weight / (pi @ weight), input_std)
             if density.beyond(x) < _LOST:
                 return density
