@@ -116,6 +116,15 @@ def test_recurrence_shows_f_and_its_fixed_points() -> None:
     assert [t.get_text() for t in whole.texts] == ["$u_r = u_1$", "$u_2 = u_{th}$", "$u_c$"]
 
 
+def test_powers_of_ten_are_written_as_such_in_formulas() -> None:
+    neuron = QIF(a=0.001)
+    least = [text.get_text() for text in figures.recurrence(neuron).axes[1].texts]
+    assert r"$u_\mathrm{min} = -6.25 \times 10^{-5}$" in least
+    starts = [text for text in legend_texts(figures.cobweb(neuron)) if "from" in text]
+    assert "from $u(0) = 0.25$" in starts
+    assert r"from $u(0) = 1.04 \times 10^{3}$" in starts
+
+
 def test_regions_are_drawn_only_where_they_are() -> None:
     def shown(neuron: QIF) -> set[str]:
         return {text for text in legend_texts(figures.recurrence(neuron)) if "region" in text}

@@ -14,6 +14,7 @@ from quadspike.analysis.figures.style import (
     BEYOND,
     REGION_LOOKS,
     Look,
+    in_formula,
     legend_below,
     new_figure,
     styled,
@@ -73,5 +74,5 @@ def _draw_orbit(ax: Axes, path: Array, look: Look) -> None:
         mfc="white",
         mew=1.1,
         zorder=4,
-        label=f"from $u(0) = {path[0]:.3g}$",
+        label=f"from $u(0) = {in_formula(path[0])}$",
     )

@@ -9,6 +9,7 @@ from quadspike.analysis.dynamics import number, u_min
 from quadspike.analysis.figures.maps import NEAR_TITLE, draw_whole_and_near, whole_view
 from quadspike.analysis.figures.style import (
     INK,
+    in_formula,
     legend_below,
     new_figure,
     styled,
@@ -33,7 +34,7 @@ def _name_least(ax: Axes, neuron: QIF) -> None:
     vertex, least = number(neuron.vertex), u_min(neuron)
     ax.plot(vertex, least, "v", color=INK, ms=4.5)
     ax.annotate(
-        rf"$u_\mathrm{{min}} = {least:.3g}$",
+        rf"$u_\mathrm{{min}} = {in_formula(least)}$",
         xy=(vertex, least),
         xytext=(0, -7),
         textcoords="offset points",

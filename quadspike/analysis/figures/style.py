@@ -90,6 +90,16 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def in_formula(value: float, digits: int = 3) -> str:
+    r"""A number between dollar signs.
+
+    >>> in_formula(0.25), in_formula(-6.25e-05)
+    ('0.25', '-6.25 \\times 10^{-5}')
+    """
+    mantissa, _, power = f"{value:.{digits}g}".partition("e")
+    return mantissa + (rf" \times 10^{{{int(power)}}}" if power else "")
+
+
 def legend_below(figure: Figure, columns: int) -> Legend:
     """One legend for all axes under the figure, each label once."""
     entries: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 
 from quadspike.analysis.dynamics import Array, TheoremError, theorem_error
-from quadspike.analysis.figures.style import GREY, INK, legend_below, new_figure, styled
+from quadspike.analysis.figures.style import GREY, INK, in_formula, legend_below, new_figure, styled
 
 _CELLS = 40
 Point = tuple[float, float]
@@ -42,7 +42,7 @@ def theorem_quality(u_th: float = 0.5, mark: Point | None = None) -> Figure:
     )
     spread.set_ylabel("$u_2$")
     bar = figure.colorbar(image, ax=[spread, mean], pad=0.02, format="{x:.0%}")
-    bar.set_label(f"error of Theorem 1 at $u_{{th}} = {u_th:g}$, $u_1 = 0$")
+    bar.set_label(f"error of Theorem 1 at $u_{{th}} = {in_formula(u_th, 6)}$, $u_1 = 0$")
     bar.outline.set_linewidth(0.6)
     legend_below(figure, columns=3)
     return figure
@@ -93,7 +93,7 @@ def _mark(
             clip_on=False,
             zorder=5,
             ls="none",
-            label=f"{whose} $a = {a:g}$, $u_2 = {u2:g}$",
+            label=f"{whose} $a = {in_formula(a, 6)}$, $u_2 = {in_formula(u2, 6)}$",
         )
 
 
