@@ -108,6 +108,18 @@ def test_nothing_sticks_out_and_nothing_is_fetched(page: Path, width: int) -> No
     assert found["figures"] > 10
 
 
+def test_a_layer_s_line_of_one_epoch_is_a_dot_that_is_seen(page: Path, tmp_path: Path) -> None:
+    one = write_report([make_run(tmp_path / "one", epochs=1)], tmp_path / "one.html")
+    script = """
+    const wide = [...document.querySelectorAll("#firing .curve")]
+      .map(e => parseFloat(getComputedStyle(e).strokeWidth));
+    return {lines: wide.length, narrowest: Math.min(...wide)};
+    """
+    found, longer = (measured(each, 1280, script) for each in (one, page))
+    assert found["lines"] == 6
+    assert found["narrowest"] >= 4 > longer["narrowest"]
+
+
 def test_it_prints_with_every_section_open(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     opened, shut = (text.replace(a, b) for a, b in ((_SHUT, _OPEN), (_OPEN, _SHUT)))

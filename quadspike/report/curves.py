@@ -71,12 +71,13 @@ def _axes(x_axis: Scale, y_axis: Scale, heights: Mapping[float, str]) -> list[Ht
 
 
 def _curve(curve: Curve, x_axis: Scale, y_axis: Scale) -> Html:
-    drawn = curve.drawn if len(curve.drawn) > 1 else 2 * curve.drawn  # a line to itself is a dot
+    one = len(curve.drawn) == 1
+    drawn = curve.drawn * (1 + one)  # a line to itself is a dot
     points = " ".join(f"{x_axis(x):.1f},{y_axis(y):.1f}" for x, y in drawn)
     return tag(
         "polyline",
         tag("title", curve.name),
-        class_="curve thin" if curve.color else "curve",
+        class_=f"curve {'dot' if one else 'thin'}" if curve.color else "curve",
         points=points,
         stroke=curve.color or colour(curve.run),
         stroke_dasharray=curve.dash,
