@@ -202,6 +202,9 @@ def test_an_unknown_part_or_contender_is_refused_before_anything_runs() -> None:
     for_a_gpu = Job(small("resnet8"), CPU, only=("loop", "sj-lif-compiled"), smoke=True)
     with pytest.raises(QuadspikeError, match=r"sj-lif-compiled .* needs a GPU"):
         measure(for_a_gpu, ("peers",), record, told.append)
+    elsewhere = Job(small("resnet8"), CPU, only=("ours-eager", "loop"), smoke=True)
+    with pytest.raises(QuadspikeError, match=r"part peers, .* --what floor step peers"):
+        measure(elsewhere, ("floor", "step"), record, told.append)
     assert not told
 
 

@@ -38,6 +38,12 @@ def measure(job: Job, what: tuple[str, ...], record: Record, tell: Callable[[Row
                 f"{name} ({contender.title}) needs a GPU and cannot be measured on {job.device}; "
                 "leave it out of --only"
             )
+        owner = "step" if name in OWN else "peers"
+        if owner not in what:
+            raise QuadspikeError(
+                f"{name} ({contender.title}) is of the part {owner}, which is not asked for: say "
+                f"--what {' '.join((*what, owner))}, or leave it out of --only"
+            )
     with algorithms(deterministic=False):
         for name, part in PARTS.items():
             if name in what:
