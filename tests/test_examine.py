@@ -113,6 +113,8 @@ def test_the_command_compares_prints_writes_and_draws(finished, tmp_path, capsys
         for n in networks
     ]
     assert len(draw_depth(still).axes) == 2
+    unlike = [text.get_text() for text in three.axes[2].get_xticklabels()]
+    assert unlike == [str(place) for place in range(1, len(networks[1]["layers"]) + 1)]
     again = tmp_path / "again.svg"
     assert run_cli("layers", str(out), "--figure", str(again)) == 0
     assert capsys.readouterr().out == printed

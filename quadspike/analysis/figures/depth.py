@@ -60,6 +60,8 @@ def draw_depth(found: Sequence[dict[str, Any]]) -> Figure:
         ticks = [name.removesuffix(".soma") for name in longest]
         axes[-1].set_xticks(range(len(ticks)), ticks, rotation=90)
     else:
+        places = range(0, len(longest), 1 + len(longest) // 12)
+        axes[-1].set_xticks(places, [f"{place + 1}" for place in places])
         axes[-1].set_xlabel("soma, from the input on")
     for ax in axes:
         ax.grid(color="#e6e6e6", linewidth=0.5)
