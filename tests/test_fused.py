@@ -265,8 +265,49 @@ class Plain(Neuron):
 
 def test_a_neuron_without_partials_runs_on_the_reference(device, backend):
     choice = ops.choose("auto", Plain(), torch.device(device), torch.float32)
-    assert choice.backend == "reference"
-    assert "advance_partials" in choice.reason
+    assert choice == ("reference", "Plain has no advance_partials for its own advance")
+
+
+class Squared(LIF):
+    """LIF with another line, whose partials LIF's are not."""
+
+    @staticmethod
+    def advance(u, o, x, p):
+        return p.beta * u * u * (1 - o) + p.u_reset * o + x
+
+
+class Doubled(LIF):
+    """LIF with another distance from its threshold."""
+
+    @staticmethod
+    def excess(u, p):
+        return 2 * (u - p.u_th)
+
+
+class SquaredWhole(Squared):
+    """The same with its partials."""
+
+    @staticmethod
+    def advance_partials(u, o, x, p):
+        silent = 1 - o
+        return 2 * p.beta * u * silent, p.u_reset - p.beta * u * u, 1.0, u * u * silent, 0.0, o
+
+
+class Deeper(SquaredWhole):
+    """One that changes neither."""
+
+
+def test_partials_of_other_lines_are_not_taken(device, backend):
+    for kind, line in (Squared, "advance"), (Doubled, "excess"):
+        choice = ops.choose("auto", kind(), torch.device(device), torch.float32)
+        assert choice == ("reference", f"{kind.__name__} has no {line}_partials for its own {line}")
+        given = [torch.linspace(-1, 1, 12).view(4, 3).requires_grad_() for _ in range(2)]
+        for x, who in zip(given, ("auto", "reference"), strict=True):
+            ops.soma(x, kind(), steps=4, batch=1, backend=who).out.sum().backward()
+        assert torch.equal(given[0].grad, given[1].grad)
+    for kind in SquaredWhole, Deeper:
+        choice = ops.choose(backend, kind(), torch.device(device), torch.float32)
+        assert choice == (backend, "asked for")
 
 
 class Branching(LIF):
@@ -275,6 +316,8 @@ class Branching(LIF):
     @staticmethod
     def advance(u, o, x, p):
         return torch.where(o > 0, p.u_reset, p.beta * u) + x
+
+    advance_partials = staticmethod(LIF.advance_partials)
 
 
 def test_a_neuron_that_is_no_plain_arithmetic_runs_on_the_reference():

@@ -98,10 +98,19 @@ def _obstacle(neuron: type, surrogate: type) -> str:
             inspect.getsource(getattr(owner, name))
         except (OSError, TypeError):
             return f"the source of {owner.__name__}.{name} cannot be read"
-    try:
-        neuron.advance_partials(0.0, 0.0, 0.0, None)  # type: ignore[attr-defined]
-    except NotImplementedError:
-        return f"{neuron.__name__} has no advance_partials"
-    except Exception:  # it has, and misses its constants
-        return ""
+    return ""
+
+
+@cache
+def missing_partials(neuron: type) -> str:
+    """Which partials a neuron lacks; empty if it has all.
+
+    Those that a class inherits are of the lines beside them, not of its own.
+    """
+    for line in ("advance", "excess"):
+        for kind in neuron.__mro__:
+            if f"{line}_partials" in vars(kind):
+                break
+            if line in vars(kind):
+                return f"{neuron.__name__} has no {line}_partials for its own {line}"
     return ""
