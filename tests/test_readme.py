@@ -40,6 +40,8 @@ def test_the_python_page_s_snippets_run_in_order(tmp_path, monkeypatch):
     finally:
         NEURONS.pop("saturating", None)
     assert scope["score"].accuracy == scope["again"].test_accuracy > 0.5
+    answers = scope["small"].predict(scope["small"](scope["images"])).argmax(1)
+    assert (answers == scope["labels"]).double().mean() > scope["score"].accuracy - 0.1
     for network in (scope["model"], scope["own_network"]):
         assert {layer.backend for layer in network.explain()} == {"vectorised"}
 
