@@ -212,6 +212,13 @@ def test_a_part_that_could_not_be_loaded_is_not_saved(tmp_path, monkeypatch):
     assert type(again.conv1.soma.neuron) is Mine
 
 
+def test_only_a_network_itself_is_saved(tmp_path):
+    wrapped = torch.compile(make("cnn")[0], backend="eager")  # its weights have other names
+    with pytest.raises(QuadspikeError, match="got OptimizedModule; of one that was"):
+        save_model(wrapped, tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
 def test_damaged_and_foreign_files_are_refused(tmp_path):
     path = save_model(make("cnn")[0], tmp_path / "model.safetensors")
     cases = {

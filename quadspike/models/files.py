@@ -28,6 +28,11 @@ _HEADER, _CHECKSUM = "quadspike", "crc32"
 
 def save_model(model: Network, path: str | Path) -> Path:
     """Write weights and configuration to one file, all or nothing."""
+    if not isinstance(model, Network):
+        raise QuadspikeError(
+            f"save_model takes a quadspike.Network, got {type(model).__name__}; of one that was "
+            "compiled or wrapped give the network inside"
+        )
     target = Path(path)
     write_tensors(model.state_dict(), target, config=configuration(model))
     return target
@@ -104,9 +109,9 @@ def load_model(path: str | Path, **overrides: Any) -> Network:
     config = content.get("config")
     if config is None:
         raise QuadspikeError(
-            f"{target} holds tensors but no quadspike configuration, as the weights of one's own "
-            "network do: make that network and give it these, "
-            "network.load_state_dict(safetensors.torch.load_file(path))"
+            f"{target} holds tensors but no quadspike configuration; of a run load "
+            "last.safetensors or best.safetensors, and give the weights of one's own network to "
+            "that network, network.load_state_dict(safetensors.torch.load_file(path))"
         )
     if not isinstance(config, dict) or not {"name"} <= config.keys() <= {"name", *_options()}:
         raise QuadspikeError(
