@@ -56,6 +56,19 @@ def check_device(given: str) -> torch.device:
     return device
 
 
+def not_floating(given: object) -> str:
+    """What was given in place of a floating tensor, and how to make it one; empty if it is one.
+
+    >>> not_floating([0.5])
+    'list; use torch.as_tensor(x, dtype=torch.float32)'
+    """
+    import torch
+
+    if not isinstance(given, torch.Tensor):
+        return f"{type(given).__name__}; use torch.as_tensor(x, dtype=torch.float32)"
+    return "" if given.is_floating_point() else f"{given.dtype}; use .float()"
+
+
 def is_number(given: object) -> TypeGuard[int | float]:
     """Whether `given` is an int or a float that is finite, as a float holds it.
 

@@ -135,6 +135,7 @@ def test_an_epoch_in_order_can_be_entered_on_any_rank():
         (lambda: Split("x", toy().inputs, torch.zeros(3).long(), ("a",)), "int64"),
         (lambda: Split("x", toy().inputs.numpy(), toy().labels, ("a",)), "inputs.* got ndarray"),
         (lambda: Split("x", toy().inputs, [0] * 10, ("a",)), "labels must be a tensor, got list"),
+        (lambda: Split("x", toy().inputs, toy().labels, 3), "names in order, got 3"),
         (lambda: Split("x", toy().inputs, torch.full((10,), 3), ("a", "b", "c")), r"0\.\.2"),
     ],
 )

@@ -52,6 +52,11 @@ def test_tet_of_one_step_without_its_regulariser_is_cross_entropy():
 def test_bad_input_is_refused():
     with pytest.raises(QuadspikeError, match=r"\[T, B, classes\]"):
         mean_cross_entropy(torch.zeros(3, 10), torch.zeros(3, dtype=torch.long))
+    with pytest.raises(QuadspikeError, match=r"\[T, B, classes\]"):
+        mean_cross_entropy(torch.zeros(0, 3, 10), torch.zeros(3, dtype=torch.long))
+    for labels in (LABELS.float(), LABELS.int(), LABELS.tolist()):
+        with pytest.raises(QuadspikeError, match=r"torch.int64, got (torch|list)"):
+            tet(LOGITS, labels)
     with pytest.raises(QuadspikeError, match="0 <= weight <= 1"):
         tet(LOGITS, LABELS, weight=2)
 

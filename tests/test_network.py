@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -281,6 +282,8 @@ def test_a_batch_in_parts_meets_the_masks_of_the_whole(places):
         (torch.zeros(0, 4, 2, 6, 6), "empty axis"),
         (torch.zeros(4, 2, 6, 6, dtype=torch.uint8), "floating"),
         ("x", "floating tensor, got str"),
+        (np.zeros((4, 2, 6, 6)), r"got ndarray; use torch.as_tensor\(x, dtype=torch.float32\)"),
+        (torch.zeros(4, 2, 6, 6).double(), r"weights are torch.float32, .*; use x.to\(torch.float"),
     ],
 )
 def test_bad_inputs_are_refused(x, message):
@@ -303,6 +306,9 @@ def test_bad_inputs_are_refused(x, message):
         (lambda: small()(torch.zeros(3, 2, 2, 6, 6), timesteps=2), "sequence of 3 steps"),
         (lambda: Network(nn.Linear(4, 2), input_rank=5), "input_rank"),
         (lambda: Network(nn.Linear(4, 2))(torch.zeros(1, 3)), "4 input channels, got 3"),
+        (lambda: create_model("mlp")(torch.zeros(1, 1, 8, 8)), "192 numbers a sample, got 64"),
+        (lambda: small().predict(torch.zeros(3, 5)), r"\[T, B, classes\], got \(3, 5\)"),
+        (lambda: small().predict((torch.zeros(2, 3, 5), {})), r"\[T, B, classes\], got tuple"),
         (lambda: Dropout("a"), "0 <= p < 1"),
         (lambda: small()(torch.zeros(1, 2, 6, 6), timesteps=0), "timesteps"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -35,6 +36,10 @@ class Split:
                     f"{self.name}: {part} must be a tensor, got {type(given).__name__}; "
                     "torch.as_tensor makes one of it"
                 )
+        if not isinstance(self.classes, Sequence):
+            raise QuadspikeError(
+                f"{self.name}: classes must be their names in order, got {self.classes!r}"
+            )
         if self.inputs.dtype != torch.uint8 or self.inputs.ndim not in (4, 5):
             raise QuadspikeError(
                 f"{self.name}: inputs must be uint8 [N, C, H, W] or [N, T, C, H, W], "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -34,7 +35,13 @@ def last_cross_entropy(logits: Tensor, labels: Tensor, label_smoothing: float = 
 
 def check_logits(logits: Tensor, labels: Tensor) -> Tensor:
     """The logits in the type losses compute in, at least float32."""
-    if logits.ndim != 3 or labels.shape != logits.shape[1:2]:
+    if not isinstance(labels, Tensor) or labels.dtype not in (torch.int64, torch.uint8):
+        given = labels.dtype if isinstance(labels, Tensor) else type(labels).__name__
+        raise QuadspikeError(
+            f"a loss takes labels as the numbers of classes, torch.int64, got {given}; "
+            "use torch.as_tensor(labels).long()"
+        )
+    if logits.ndim != 3 or not len(logits) or labels.shape != logits.shape[1:2]:
         raise QuadspikeError(
             f"a loss takes logits [T, B, classes] and labels [B], "
             f"got {tuple(logits.shape)} and {tuple(labels.shape)}"

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from quadspike.call import Call, Timed
-from quadspike.errors import QuadspikeError, check_count, check_name
+from quadspike.errors import QuadspikeError, check_count, check_name, not_floating
 from quadspike.models.chain import Chain, run_in_order
 from quadspike.randomness import Key
 from quadspike.soma import Soma
@@ -118,6 +118,11 @@ class Network(Chain):
     def predict(self, logits: Tensor) -> Tensor:
         """Class scores `[B, classes]` from the logits of every step, as `readout` says."""
         readout = check_name("readout", self.readout, get_args(Readout))
+        if not isinstance(logits, Tensor) or logits.ndim < 3:
+            given = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise QuadspikeError(
+                f"predict takes the logits of every step, [T, B, classes], got {given}"
+            )
         return logits.mean(0) if readout == "mean" else logits[-1]
 
     def somas(self) -> dict[str, Soma]:
@@ -151,9 +156,8 @@ class Network(Chain):
     def _enter(self, x: Tensor, timesteps: int | None) -> tuple[Call, Tensor]:
         """Check the input and lay it out: `[T*B, ...]`, or `[B, ...]` if it is static."""
         static, sequence = _SHAPES[self.input_rank], f"T, {_SHAPES[self.input_rank]}"
-        if not isinstance(x, Tensor) or not x.is_floating_point():
-            kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-            raise QuadspikeError(f"the network takes a floating tensor, got {kind}; use .float()")
+        if given := not_floating(x):
+            raise QuadspikeError(f"the network takes a floating tensor, got {given}")
         if x.ndim not in (self.input_rank, self.input_rank + 1):
             raise QuadspikeError(
                 f"the network takes [{static}] or [{sequence}], got {tuple(x.shape)}"
@@ -172,11 +176,19 @@ class Network(Chain):
                 )
             call = Call(x.shape[0], x.shape[1], names)
             x = x.reshape(-1, *x.shape[2:])
-        self._check_channels(x)
+        self._check_first(x)
         return call, x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
-    def _check_channels(self, x: Tensor) -> None:
+    def _check_first(self, x: Tensor) -> None:
+        """Refuse what the first synapse cannot take, before torch does in terms of matrices."""
         first = _first_layer(self)
+        if type(first) is nn.Flatten and first is self[0] and len(self) > 1:
+            first, numbers = _first_layer(self[1]), x[0].numel()
+            if isinstance(first, nn.Linear) and numbers != first.in_features:
+                raise QuadspikeError(
+                    f"the network takes {first.in_features} numbers a sample, got {numbers} in "
+                    f"{tuple(x.shape)}; make it for that size"
+                )
         wanted = getattr(first, "in_channels", None)
         if wanted is None and self.input_rank == 2:
             wanted = getattr(first, "in_features", None)
@@ -184,6 +196,14 @@ class Network(Chain):
             raise QuadspikeError(
                 f"the network takes {wanted} input channels, got {x.shape[1]} in {tuple(x.shape)}"
             )
+        if type(first) in _RANKS:
+            mine = cast("Tensor", first.weight).dtype  # type: ignore[union-attr]
+            # Between the other types autocast and the like may convert.
+            if mine != x.dtype and torch.float64 in (mine, x.dtype):
+                raise QuadspikeError(
+                    f"the network's weights are {mine}, got an input of {x.dtype}; "
+                    f"use x.to({mine}), or model.to({x.dtype})"
+                )
 
     def _guess_rank(self) -> int:
         first = _first_layer(self)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from quadspike import ops
-from quadspike.errors import QuadspikeError
+from quadspike.errors import QuadspikeError, not_floating
 from quadspike.neurons.density import Equation, MembraneDensity
 from quadspike.neurons.numbers import as_parameter, brief, detached, everywhere, plain
 from quadspike.state import State
@@ -323,11 +323,8 @@ class Neuron(nn.Module):
 
 def check_sequence(x: Tensor) -> None:
     """A sequence is a floating tensor `[T, B, ...]` with at least one step."""
-    if not isinstance(x, Tensor) or not x.is_floating_point():
-        kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-        raise QuadspikeError(
-            f"input must be a floating tensor [T, B, ...], got {kind}; use .float()"
-        )
+    if given := not_floating(x):
+        raise QuadspikeError(f"input must be a floating tensor [T, B, ...], got {given}")
     if x.ndim < 2:
         raise QuadspikeError(f"input must be [T, B, ...], got shape {tuple(x.shape)}")
     if 0 in x.shape:
