@@ -144,7 +144,7 @@ def test_a_run_that_came_in_between_is_not_overwritten(tmp_path):
     folder.check(RECIPE, resume=False)
     with folder.opened(RECIPE):
         folder.write_metrics([{"epoch": 1}])
-    with pytest.raises(QuadspikeError, match="already holds a run"), folder.opened(RECIPE):
+    with pytest.raises(QuadspikeError, match=r"\(resume=True in Python"), folder.opened(RECIPE):
         pytest.fail("it was opened a second time")
 
 
@@ -217,11 +217,10 @@ def test_a_place_that_cannot_be_made(capsys):
 @pytest.mark.parametrize(
     "model",
     [
-        create_model("mlp", in_channels=3, num_classes=3),
-        create_model("mlp", in_channels=1, num_classes=3, image_size=4),
-        create_model("cnn", in_channels=1, num_classes=3).double(),
+        create_model("vggsnn", in_channels=1, num_classes=3, image_size=16),
+        create_model("cnn", in_channels=1, num_classes=3).half(),
     ],
-    ids=["channels", "size", "type"],
+    ids=["size", "type"],
 )
 def test_a_network_of_ones_own_that_the_data_do_not_fit(tmp_path, model):
     recipe = RECIPE.but(dataset="own", batch_size=30)

@@ -92,8 +92,8 @@ class RunFolder:
         theirs = self.read_recipe()
         if not resume:
             raise QuadspikeError(
-                f"{self.path} already holds a run of {theirs.name!r}; go on with it by --resume, "
-                "or choose another --out"
+                f"{self.path} already holds a run of {theirs.name!r}; go on with it by --resume "
+                "(resume=True in Python), or choose another --out"
             )
         changed = theirs.differences(recipe)
         if changed:
