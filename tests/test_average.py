@@ -131,8 +131,8 @@ def test_a_captured_step_follows_the_eager_one(monkeypatch: pytest.MonkeyPatch) 
     """Warm-ups leave no trace in the average; a stand-in captures."""
     Work = Callable[[], None]
 
-    def warm_up(work: Work) -> None:
-        for _ in range(3):
+    def warm_up(work: Work, times: int = 3) -> None:
+        for _ in range(times):
             work()
 
     monkeypatch.setattr("quadspike.training.graph.warm_up", warm_up)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -56,6 +58,21 @@ def test_another_listener_hears_on_and_is_put_back():
         assert triton.knobs.compilation.listener is ours
     finally:
         triton.knobs.compilation.listener = before
+
+
+def test_kernels_compiled_side_by_side_count_their_time_once(monkeypatch):
+    now = iter([1.0, 3.0, 3.5, 6.0, 8.0])
+    monkeypatch.setattr("quadspike.training.compilation.time.monotonic", lambda: next(now))
+    told = {"metadata": {"hash": ""}, "cache_hit": False}
+    so_far = []
+    with watched(CUDA) as found:
+        for seconds in (1.0, 1.0, 1.25, 5.75, 1.0):
+            times = SimpleNamespace(total=seconds * 1e6)
+            triton.knobs.compilation.listener(**told, times=times)
+            so_far.append(found.seconds)
+    # 0 to 1; 2 to 3; 2.25 to 3.5; 0.25 to 6, which closes the gap; 7 to 8
+    assert so_far == [1.0, 2.0, 2.5, 6.0, 7.0]
+    assert found.compiled == 5
 
 
 def test_parts_of_a_run_add_up():

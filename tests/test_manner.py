@@ -50,7 +50,7 @@ def test_what_was_captured_stays_as_it_was_until_the_manner_changes(
 
         return replay
 
-    monkeypatch.setattr("quadspike.training.graph.warm_up", lambda work: None)
+    monkeypatch.setattr("quadspike.training.graph.warm_up", lambda work, times=3: None)
     monkeypatch.setattr("quadspike.training.graph.capture", capture)
     recipe = Recipe("tiny", "digits", "cnn", timesteps=3, epochs=2, batch_size=32).but(**fields)
     data = make_data(recipe, None, CPU, Workers())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import torch
@@ -19,7 +21,7 @@ class Kernels:
     cached: int = 0
     """Compiled beforehand: found on disk."""
     seconds: float = 0.0
-    """Spent on compiling."""
+    """In which at least one was being compiled."""
 
     def add(self, earlier: Mapping[str, Any]) -> None:
         """Count what an earlier part of the same run had."""
@@ -38,17 +40,31 @@ def watched(device: torch.device) -> Iterator[Kernels]:
 
     before = knobs.compilation.listener
     ours: set[str] = set()
+    spans: list[tuple[float, float]] = []
+    """When kernels were being compiled, one span after the other."""
+    one_at_a_time = Lock()  # many threads compile
+
+    def compiled(seconds: float) -> None:
+        end = time.monotonic()
+        start = end - seconds
+        found.compiled += 1
+        found.seconds += seconds
+        while spans and spans[-1][1] > start:
+            begun, ended = spans.pop()
+            found.seconds -= ended - max(begun, start)
+            start = min(begun, start)
+        spans.append((start, end))
 
     def listen(**told: Any) -> None:
         kernel = told["metadata"]["hash"]
-        if not told["cache_hit"]:
-            ours.add(kernel)
-            found.compiled += 1
-            found.seconds += told["times"].total / 1e6
-        elif kernel not in ours:
-            found.cached += 1
-        if before is not None:
-            before(**told)
+        with one_at_a_time:
+            if not told["cache_hit"]:
+                ours.add(kernel)
+                compiled(told["times"].total / 1e6)
+            elif kernel not in ours:
+                found.cached += 1
+            if before is not None:
+                before(**told)
 
     knobs.compilation.listener = listen
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from quadspike.data.loader import Batch
+from quadspike.ops.rehearsal import rehearse
 from quadspike.training.scoring import Count, Counter
 from quadspike.training.step import Step
 
@@ -52,9 +53,9 @@ class CapturedStep:
 
     Where the trainee comes to train in another manner it is captured anew.
 
-    Warming up and capturing leave no trace: weights, statistics, their averages, the optimizer's
-    state and the totals are put back, so that a captured run follows the eager one. The learning
-    rate and the step's number live on the device and change without capturing anew.
+    Rehearsing, warming up and capturing leave no trace: weights, statistics, their averages, the
+    optimizer's state and the totals are put back, so that a captured run follows the eager one.
+    The learning rate and the step's number live on the device and change without capturing anew.
     """
 
     def __init__(self, step: Step, pool: Pool = None) -> None:
@@ -74,8 +75,10 @@ class CapturedStep:
     def _captured(self, inputs: Tensor, labels: Tensor) -> Callable[[], None]:
         self._inputs, self._labels = inputs.clone(), labels.clone()
         kept = [(tensor, tensor.detach().clone()) for tensor in self._changed()]
-        warm_up(lambda: self.step(self._inputs, self._labels))
-        replay = capture(lambda: self.step(self._inputs, self._labels), self._pool)
+        work = partial(self.step, self._inputs, self._labels)
+        warm_up(partial(rehearse, work), times=1)
+        warm_up(work)
+        replay = capture(work, self._pool)
         with torch.no_grad():
             for tensor, before in kept:
                 tensor.copy_(before)
@@ -113,6 +116,8 @@ class CapturedCount:
         if shape in self._graphs:
             return self._graphs[shape](batch)
         if shape not in self._met or len(self._graphs) == _SHAPES:
+            if not self._met:
+                rehearse(partial(self._count, batch))
             self._met.add(shape)
             return self._count(batch)
         self._graphs[shape] = self._captured(batch)

@@ -17,6 +17,7 @@ from quadspike.ops.triton import tiles
 from quadspike.ops.triton.backward import backward_kernel, gather_kernel
 from quadspike.ops.triton.device import equation
 from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
+from quadspike.ops.triton.launch import launch
 
 
 class Slots(NamedTuple):
@@ -79,7 +80,7 @@ def walk(
         scratch = a.x.new_empty(size, dtype=torch.float32)
     p, s = a.values()
     known = equations.find(a.equation)
-    backward_kernel[(cut.programs * cut.columns,)](
+    launch(backward_kernel, cut.programs * cut.columns)(
         a.x,
         a.residual,
         None if given.out is None else layout.settle(given.out, shape.last),
@@ -166,7 +167,7 @@ def _gather(
 ) -> Tensor:
     programs, slots, channels = partials.shape
     coefficients = partials.new_empty((2, channels))
-    gather_kernel[(triton.cdiv(channels, FINISHING),)](
+    launch(gather_kernel, triton.cdiv(channels, FINISHING))(
         partials,
         given.moments,
         given.affine,

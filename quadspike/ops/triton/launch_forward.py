@@ -13,6 +13,7 @@ from quadspike.ops.triton import tiles
 from quadspike.ops.triton.device import equation
 from quadspike.ops.triton.forward import apply_kernel, normalise_kernel, statistics_kernel
 from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
+from quadspike.ops.triton.launch import launch
 
 
 def forward(a: Arguments) -> tuple[Tensor, ...]:
@@ -31,7 +32,7 @@ def apply(a: Arguments, affine: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     cut = shape.cut("apply", a.x, chunk, persistent=False)
     programs = cut.blocks * cut.columns
     sums = a.x.new_empty((programs if a.mean else 0, a.steps), dtype=torch.float32)
-    apply_kernel[(programs,)](
+    launch(apply_kernel, programs)(
         a.x,
         a.residual,
         affine_of(a, affine),
@@ -77,7 +78,7 @@ def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
     moments = a.x.new_empty((4, channels), dtype=torch.float32)
     affine = a.x.new_empty((2, *a.scale.shape), dtype=torch.float32)
     programs = 1 if partials is None else partials.shape[0]
-    normalise_kernel[(triton.cdiv(channels, FINISHING),)](
+    launch(normalise_kernel, triton.cdiv(channels, FINISHING))(
         partials,
         a.running_mean,
         a.running_var,
@@ -105,7 +106,7 @@ def statistics(x: Tensor) -> Tensor:
     shape = Shape.of(x, x.shape[0])  # time is only more samples here
     cut = shape.cut("statistics", x, 1, persistent=True)
     partials = x.new_empty((cut.programs, 3, shape.channels), dtype=torch.float32)
-    statistics_kernel[(cut.programs * cut.columns,)](
+    launch(statistics_kernel, cut.programs * cut.columns)(
         x,
         partials,
         *shape[:3],

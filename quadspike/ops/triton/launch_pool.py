@@ -10,6 +10,7 @@ from torch import Tensor
 from quadspike.ops import layout
 from quadspike.ops.pool import Window, images, results
 from quadspike.ops.triton import tiles
+from quadspike.ops.triton.launch import launch
 from quadspike.ops.triton.pool import pool_backward_kernel, pool_kernel
 
 READ_AT_ONCE = 16
@@ -26,7 +27,7 @@ def forward(x: Tensor, window: Window) -> tuple[Tensor, Tensor]:
     places = math.prod(out.shape[2:])
     cut = tiles.cut("pool", places, x.shape[1], 1, x.element_size(), 1, persistent=False)
     with torch.cuda.device_of(x):
-        pool_kernel[(x.shape[0] * cut.blocks * cut.columns,)](
+        launch(pool_kernel, x.shape[0] * cut.blocks * cut.columns)(
             x,
             out,
             winners,
@@ -58,7 +59,7 @@ def backward(grad: Tensor, winners: Tensor, size: list[int], window: Window) -> 
     cut = tiles.cut("pool", math.prod(patches), channels, 1, itemsize, 1, persistent=False)
     both = zip(window.kernel, window.stride, strict=True)
     with torch.cuda.device_of(grad):
-        pool_backward_kernel[(grad.shape[0] * cut.blocks * cut.columns,)](
+        launch(pool_backward_kernel, grad.shape[0] * cut.blocks * cut.columns)(
             grad,
             winners,
             out,

@@ -1,0 +1,81 @@
+"""Rehearses a soma's kernels for a GPU that is not there; prints what was compiled, as JSON.
+
+A process of its own: in the other tests kernels run in Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+
+from quadspike import Soma
+from quadspike.ops import fused
+from quadspike.ops.rehearsal import rehearse
+from quadspike.ops.triton.launch import launch
+
+
+class Absent:
+    """A GPU to compile for; whatever is launched finds that it has no launcher."""
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+@triton.jit
+def broken_kernel(out):  # type: ignore[no-untyped-def]
+    tl.store(out, nobody_knows_this)  # type: ignore[name-defined]  # noqa: F821
+
+
+def broken() -> None:
+    launch(broken_kernel, 1)(torch.zeros(1))
+
+
+def learn() -> None:
+    x = torch.randn(6, 4, 5, 5, requires_grad=True)
+    result = fused.soma(x, SOMA.neuron, norm=SOMA.norm, steps=2, batch=3, backend="triton")
+    result.out.sum().backward()
+
+
+def compiled(work: Callable[[], None]) -> dict[str, Any]:
+    """The kernels that `work` compiled, whether here, and what it ended with."""
+    kernels: list[str] = []
+    threads: set[int] = set()
+
+    def listen(**told: Any) -> None:
+        kernels.append(told["metadata"]["name"])
+        threads.add(threading.get_ident())
+
+    triton.knobs.compilation.listener = listen
+    try:
+        work()
+        error = None
+    except Exception as raised:
+        error = type(raised).__name__
+    return {"kernels": sorted(kernels), "here": threading.get_ident() in threads, "error": error}
+
+
+SOMA = Soma(4)
+
+if __name__ == "__main__":
+    triton.runtime.driver.set_active(Absent())
+    found = {
+        "rehearsed": compiled(lambda: rehearse(learn)),
+        "again": compiled(lambda: rehearse(learn)),
+        "launched": compiled(learn),
+        "broken": compiled(lambda: rehearse(broken)),
+        "broken, launched": compiled(broken),
+    }
+    print(json.dumps(found))
