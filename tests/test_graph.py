@@ -78,7 +78,7 @@ def runners(device: torch.device, workers: Workers) -> tuple[object, object, str
 
 
 def test_graphs_are_for_one_process_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 1))
+    monkeypatch.setattr("quadspike.training.graph.make_pool", lambda: None)
     gpu = torch.device("cuda")
     for place in ((CPU, Workers()), (gpu, Workers(0, 2))):
         learn, count, why = runners(*place)

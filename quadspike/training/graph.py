@@ -15,8 +15,8 @@ from quadspike.training.scoring import Count, Counter
 from quadspike.training.step import Step
 
 Learn = Callable[[Tensor, Tensor], None]
-Pool = Any  # as torch.cuda.graph_pool_handle gives it
-"""Where a graph's tensors lie. Graphs that never run at once can share it, as long as what one
+Pool = Any  # a torch.cuda.CUDAGraph, which has stubs for no device
+"""A graph in whose memory others may lie too: such as never run at once, as long as what one
 leaves for later lies elsewhere.
 """
 _WARM_UPS = 3
@@ -43,9 +43,20 @@ def warm_up(work: Callable[[], object], times: int = _WARM_UPS) -> None:
 def capture(work: Callable[[], object], pool: Pool = None) -> Callable[[], None]:
     """`work` as a graph, and how to run it; the caller keeps alive what it reads and writes."""
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool):
+    with torch.cuda.graph(graph, pool=pool and pool.pool()):
         work()
     return graph.replay
+
+
+def make_pool() -> Pool:
+    """A graph that is never run: its memory is there for others, whichever of them come and go.
+
+    Memory that its last graph has left takes no other one.
+    """
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        torch.zeros(1, device="cuda")  # torch warns of an empty one
+    return graph
 
 
 class CapturedStep:
@@ -144,6 +155,6 @@ def choose_runners(step: Step) -> tuple[Learn, Count, str]:
         return step, count, "step by step: a CUDA graph needs a GPU"
     if step.workers.many:
         return step, count, "step by step: a CUDA graph is for one process"
-    pool = torch.cuda.graph_pool_handle()
+    pool = make_pool()
     words = "each step is one CUDA graph, and so is each batch of an evaluation"
     return CapturedStep(step, pool), CapturedCount(count, pool), words
