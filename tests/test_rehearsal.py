@@ -10,8 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+
+from quadspike.training import Recipe
+from quadspike.training.datasets import make_data
+from quadspike.training.distributed import Workers
+from quadspike.training.judge import Judge
+from quadspike.training.network import check_network, make_network
+from quadspike.training.rehearsal import rehearse_once
+from quadspike.training.scoring import Counter
+from quadspike.training.stop import Stop
 
 pytest.importorskip("triton", reason="Triton is not installed")
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -48,3 +59,42 @@ def test_a_kernel_that_cannot_be_compiled_says_so_when_it_is_launched(
 ) -> None:
     assert found["broken"]["error"] is None
     assert found["broken, launched"]["error"] == "CompilationError"
+
+
+@pytest.mark.parametrize(
+    ("model", "device", "expected"), [("mlp", GPU, 1), ("mlp", CPU, 0), ("own", GPU, 0)]
+)
+def test_it_is_for_our_own_networks_on_a_gpu(
+    model: str, device: torch.device, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsed: list[object] = []
+    monkeypatch.setattr("quadspike.training.rehearsal.rehearse", rehearsed.append)
+    rehearse_once(lambda: None, Recipe("tiny", "digits", model), device)
+    assert len(rehearsed) == expected
+
+
+def test_what_runs_once_is_rehearsed_once_and_not_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look at a network before the run, and that of every evaluation into its layers."""
+    seen: list[str] = []
+
+    def rehearse(work: Any, recipe: Recipe, device: torch.device) -> None:
+        seen.append("rehearsal")
+        work()
+
+    for module in ("network", "judge"):
+        monkeypatch.setattr(f"quadspike.training.{module}.rehearse_once", rehearse)
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", True)
+    recipe = Recipe("tiny", "digits", "mlp", batch_size=512)
+    data = make_data(recipe, None, CPU, Workers())
+    model = make_network(recipe, data.geometry)
+    model.register_forward_hook(
+        lambda *_: seen.append("tuned" if torch.backends.cudnn.benchmark else "untuned")
+    )
+    check_network(model, recipe, data.geometry, CPU)
+    assert seen == ["rehearsal", "untuned", "untuned"]
+    judge = Judge(model, recipe, data, CPU, Workers(), Counter(model, recipe, CPU))
+    for expected in (["tuned", "rehearsal", "untuned", "untuned"], ["tuned", "untuned"]):
+        seen.clear()
+        judge(Stop(None))
+        assert seen == expected
+    assert torch.backends.cudnn.benchmark

@@ -340,4 +340,5 @@ def test_the_time_counts_from_the_call_on(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(start, "choose_data", slow)
     summary = train(tiny(epochs=1), out=tmp_path / "run", device="cpu").summary
     assert summary["seconds"] > waiting
-    assert summary["images_per_second"] > 1438 / waiting  # all there are, had the pace waited too
+    working = summary["seconds"] - waiting
+    assert summary["images_per_second"] > 0.9 * 1438 / working  # of all that there are

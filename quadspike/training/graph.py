@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from quadspike.data.loader import Batch
-from quadspike.ops.rehearsal import rehearse
+from quadspike.training.rehearsal import rehearse_once
 from quadspike.training.scoring import Count, Counter
 from quadspike.training.step import Step
 
@@ -87,7 +87,7 @@ class CapturedStep:
         self._inputs, self._labels = inputs.clone(), labels.clone()
         kept = [(tensor, tensor.detach().clone()) for tensor in self._changed()]
         work = partial(self.step, self._inputs, self._labels)
-        warm_up(partial(rehearse, work), times=1)
+        warm_up(partial(rehearse_once, work, self.step.recipe, self.step.device), times=1)
         warm_up(work)
         replay = capture(work, self._pool)
         with torch.no_grad():
@@ -127,8 +127,6 @@ class CapturedCount:
         if shape in self._graphs:
             return self._graphs[shape](batch)
         if shape not in self._met or len(self._graphs) == _SHAPES:
-            if not self._met:
-                rehearse(partial(self._count, batch))
             self._met.add(shape)
             return self._count(batch)
         self._graphs[shape] = self._captured(batch)

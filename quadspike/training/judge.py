@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -15,6 +15,8 @@ from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
+from quadspike.training.rehearsal import rehearse_once
+from quadspike.training.reproducible import untuned
 from quadspike.training.samples import first_samples
 from quadspike.training.scoring import Count, score
 from quadspike.training.sources import TrainingData
@@ -35,6 +37,7 @@ class Judge:
     device: torch.device
     workers: Workers
     count: Count
+    _looked: bool = False
 
     def __post_init__(self) -> None:
         if (test := self.data.sizes.test) < self.workers.world:
@@ -55,8 +58,12 @@ class Judge:
             if source is not None:
                 found = score(self.network, source, *args)
                 line |= {f"{name}_loss": found.loss, f"{name}_accuracy": found.accuracy}
-        with autocast(self.recipe, self.device):
-            seen = health(self.network, self.sample)
+        look = partial(health, self.network, self.sample)
+        with autocast(self.recipe, self.device), untuned():
+            if not self._looked:
+                rehearse_once(look, self.recipe, self.device)
+                self._looked = True
+            seen = look()
         line["rates"] = {layer.layer: round(layer.rate, 5) for layer in seen.layers}
         line["window"] = {layer.layer: round(layer.window, 5) for layer in seen.layers}
         return line, seen.warnings

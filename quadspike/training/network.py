@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -21,6 +22,8 @@ from quadspike.training.field_values import OWN
 from quadspike.training.folder import weights_file
 from quadspike.training.manner import shrink
 from quadspike.training.recipe import Recipe
+from quadspike.training.rehearsal import rehearse_once
+from quadspike.training.reproducible import untuned
 from quadspike.training.samples import random_batch
 from quadspike.training.sizes import check_smaller
 from quadspike.training.step import autocast
@@ -87,8 +90,7 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
                 raise QuadspikeError(composition.untrained_steps(module.name, module.per_step))
     inputs, _ = random_batch(recipe, geometry, 2, device)
     try:
-        with evaluating(model), autocast(recipe, device):
-            logits = model(inputs)
+        logits = _look(model, inputs, recipe, device)
     except RuntimeError as error:
         if recipe.model != OWN:
             raise
@@ -105,6 +107,14 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
     check_small(model, recipe, geometry, device)
 
 
+def _look(model: Network, inputs: Tensor, recipe: Recipe, device: torch.device) -> Tensor:
+    """The logits of an evaluation, whose kernels are then there for the next."""
+    with evaluating(model), autocast(recipe, device), untuned():
+        rehearse_once(partial(model, inputs), recipe, device)
+        logits: Tensor = model(inputs)
+    return logits
+
+
 @torch.no_grad()
 def check_small(model: Network, recipe: Recipe, geometry: Geometry, device: torch.device) -> None:
     """Refuse to shrink images that cannot be, or for a network that takes one size alone."""
@@ -116,8 +126,7 @@ def check_small(model: Network, recipe: Recipe, geometry: Geometry, device: torc
     check_smaller(small, geometry.size, recipe.dataset)
     images, _ = random_batch(recipe, geometry, 2, device)
     try:
-        with evaluating(model), autocast(recipe, device):
-            model(shrink(images, small))
+        _look(model, shrink(images, small), recipe, device)
     except (QuadspikeError, RuntimeError) as error:
         raise QuadspikeError(
             f"small_size={small}: the network does not take images of {small} x {small} beside "

@@ -28,3 +28,14 @@ def algorithms(deterministic: bool) -> Iterator[None]:
     finally:
         torch.use_deterministic_algorithms(before[0])
         torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = before[1:]
+
+
+@contextmanager
+def untuned() -> Iterator[None]:
+    """For what runs once or twice: trying which algorithm is fastest would take longer."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
