@@ -6,18 +6,24 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from quadspike.analysis.health import Health, health
+from quadspike.methods import METHODS
+from quadspike.ops.rehearsal import rehearse
 from quadspike.training import Recipe
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.judge import Judge
 from quadspike.training.network import check_network, make_network
+from quadspike.training.plan import Measured
 from quadspike.training.rehearsal import rehearse_once
+from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Counter
 from quadspike.training.stop import Stop
 
@@ -98,3 +104,18 @@ def test_what_runs_once_is_rehearsed_once_and_not_tuned(monkeypatch: pytest.Monk
         judge(Stop(None))
         assert seen == expected
     assert torch.backends.cudnn.benchmark
+
+
+@pytest.mark.parametrize("key", METHODS)
+def test_numbers_that_nobody_has_written_are_borne(key: str) -> None:
+    """On a GPU an index made of one would end the process."""
+    recipe = METHODS[key].applied_to(Recipe("tiny", "digits", "resnet8", backend="triton"))
+    geometry = make_data(recipe, None, CPU, Workers()).geometry
+    model = make_network(recipe, geometry)
+    steps = Measured(model, recipe, geometry, CPU, recipe.manner_in(0))
+    step, (inputs, labels) = steps._step(2)
+    with algorithms(deterministic=True):  # what nobody has written is NaN
+        seen: list[Health] = []
+        rehearse(lambda: seen.append(health(model, inputs)))
+        rehearse(partial(step, inputs, labels))
+    assert not seen[0].finite_logits
