@@ -22,7 +22,7 @@ from quadspike.training.distributed import Workers
 from quadspike.training.judge import Judge
 from quadspike.training.network import check_network, make_network
 from quadspike.training.plan import Measured
-from quadspike.training.rehearsal import rehearse_once
+from quadspike.training.rehearsal import rehearse_on_gpu
 from quadspike.training.reproducible import algorithms
 from quadspike.training.scoring import Counter
 from quadspike.training.stop import Stop
@@ -75,7 +75,7 @@ def test_it_is_for_our_own_networks_on_a_gpu(
 ) -> None:
     rehearsed: list[object] = []
     monkeypatch.setattr("quadspike.training.rehearsal.rehearse", rehearsed.append)
-    rehearse_once(lambda: None, Recipe("tiny", "digits", model), device)
+    rehearse_on_gpu(lambda: None, Recipe("tiny", "digits", model), device)
     assert len(rehearsed) == expected
 
 
@@ -88,7 +88,7 @@ def test_what_runs_once_is_rehearsed_once_and_not_tuned(monkeypatch: pytest.Monk
         work()
 
     for module in ("network", "judge"):
-        monkeypatch.setattr(f"quadspike.training.{module}.rehearse_once", rehearse)
+        monkeypatch.setattr(f"quadspike.training.{module}.rehearse_on_gpu", rehearse)
     monkeypatch.setattr(torch.backends.cudnn, "benchmark", True)
     recipe = Recipe("tiny", "digits", "mlp", batch_size=512)
     data = make_data(recipe, None, CPU, Workers())

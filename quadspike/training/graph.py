@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from quadspike.data.loader import Batch
-from quadspike.training.rehearsal import rehearse_once
+from quadspike.training.rehearsal import rehearse_on_gpu
 from quadspike.training.scoring import Count, Counter
 from quadspike.training.step import Step
 
@@ -87,7 +87,7 @@ class CapturedStep:
         self._inputs, self._labels = inputs.clone(), labels.clone()
         kept = [(tensor, tensor.detach().clone()) for tensor in self._changed()]
         work = partial(self.step, self._inputs, self._labels)
-        warm_up(partial(rehearse_once, work, self.step.recipe, self.step.device), times=1)
+        warm_up(partial(rehearse_on_gpu, work, self.step.recipe, self.step.device), times=1)
         warm_up(work)
         replay = capture(work, self._pool)
         with torch.no_grad():

@@ -15,7 +15,7 @@ from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
-from quadspike.training.rehearsal import rehearse_once
+from quadspike.training.rehearsal import rehearse_on_gpu
 from quadspike.training.reproducible import untuned
 from quadspike.training.samples import first_samples
 from quadspike.training.scoring import Count, score
@@ -61,7 +61,7 @@ class Judge:
         look = partial(health, self.network, self.sample)
         with autocast(self.recipe, self.device), untuned():
             if not self._looked:
-                rehearse_once(look, self.recipe, self.device)
+                rehearse_on_gpu(look, self.recipe, self.device)
                 self._looked = True
             seen = look()
         line["rates"] = {layer.layer: round(layer.rate, 5) for layer in seen.layers}

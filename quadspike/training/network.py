@@ -22,7 +22,7 @@ from quadspike.training.field_values import OWN
 from quadspike.training.folder import weights_file
 from quadspike.training.manner import shrink
 from quadspike.training.recipe import Recipe
-from quadspike.training.rehearsal import rehearse_once
+from quadspike.training.rehearsal import rehearse_on_gpu
 from quadspike.training.reproducible import untuned
 from quadspike.training.samples import random_batch
 from quadspike.training.sizes import check_smaller
@@ -110,7 +110,7 @@ def check_network(model: Network, recipe: Recipe, geometry: Geometry, device: to
 def _look(model: Network, inputs: Tensor, recipe: Recipe, device: torch.device) -> Tensor:
     """The logits of an evaluation, whose kernels are then there for the next."""
     with evaluating(model), autocast(recipe, device), untuned():
-        rehearse_once(partial(model, inputs), recipe, device)
+        rehearse_on_gpu(partial(model, inputs), recipe, device)
         logits: Tensor = model(inputs)
     return logits
 

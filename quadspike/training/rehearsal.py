@@ -11,8 +11,8 @@ from quadspike.training.field_values import OWN
 from quadspike.training.recipe import Recipe
 
 
-def rehearse_once(work: Callable[[], object], recipe: Recipe, device: torch.device) -> None:
-    """Compile the kernels of `work` side by side, for a GPU.
+def rehearse_on_gpu(work: Callable[[], object], recipe: Recipe, device: torch.device) -> None:
+    """Compile the kernels of `work` side by side; elsewhere there are none.
 
     Not of a network of the user's own, whose parts may not bear numbers that nobody has written.
     """
