@@ -106,10 +106,11 @@ svg .name{fill:var(--ink)}svg .tiny{font-size:9.5px}
 .band{fill:var(--ink);fill-opacity:0}.band:hover{fill-opacity:.08}
 .inside{fill:var(--ink);fill-opacity:.09}.threshold{stroke:var(--ink);stroke-width:1.2;
 stroke-dasharray:2 2}
-.scroll{overflow-x:auto;max-width:100%}.scroll+.scroll{margin-top:1.4rem}
+.scroll{overflow-x:auto;max-width:100%;container-type:inline-size}.scroll+.scroll{margin-top:1.4rem}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;
 overflow-wrap:normal}
-caption{text-align:left;color:var(--soft);font-size:.85rem;padding-bottom:.3rem}
+caption{text-align:left;color:var(--soft);font-size:.85rem;padding-bottom:.3rem;
+max-width:100cqw}
 th,td{padding:.32rem .9rem .32rem 0;text-align:left;border-bottom:1px solid var(--line);
 vertical-align:top}
 thead th{font-size:.8rem;color:var(--soft);font-weight:600;vertical-align:bottom}
