@@ -32,6 +32,7 @@ from quadspike.training.samples import random_batch
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
 from quadspike.training.scoring import score
 from quadspike.training.sources import from_splits
+from quadspike.training.spending import Spending
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
 from tests.conftest import calibrate, run_cli
@@ -252,7 +253,7 @@ def test_a_captured_step_follows_the_eager_one(options):
             model = to_device(make_network(recipe, geometry), device).train()
             trainee = Trainee(model, recipe)
             step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 4)
-            learn = choose_runners(step)[0] if capture else step
+            learn = choose_runners(step, Spending())[0] if capture else step
             for number, batch in enumerate(batches):
                 set_learning_rate(step.optimizer, learning_rate(recipe, number, 1))
                 trainee.manner = recipe.manner_in(number // 4)
@@ -284,7 +285,7 @@ def test_captured_evaluations_between_captured_steps_give_the_eager_figures(opti
             model = to_device(make_network(recipe, data.geometry), device).train()
             trainee = Trainee(model, recipe)
             step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 9)
-            learn, count, _ = choose_runners(step)
+            learn, count, _ = choose_runners(step, Spending())
             assert isinstance(learn, CapturedStep)
             assert isinstance(count, CapturedCount)
             scores = []
@@ -308,7 +309,7 @@ def test_an_evaluation_s_graph_takes_the_step_s_memory():
     model = to_device(make_network(recipe, geometry), device).train()
     trainee = Trainee(model, recipe)
     step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 9)
-    learn, count, _ = choose_runners(step)
+    learn, count, _ = choose_runners(step, Spending())
     batch = Batch(*random_batch(recipe, geometry, 256, device))
     learn(*batch)
     model.eval()
@@ -329,7 +330,7 @@ def test_a_captured_run_leaves_no_memory_behind():
     for _ in range(3):
         trainee = Trainee(to_device(make_network(recipe, geometry), device).train(), recipe)
         step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), device, 9)
-        learn, _, _ = choose_runners(step)
+        learn, _, _ = choose_runners(step, Spending())
         learn(*random_batch(recipe, geometry, 16, device))
         del trainee, step, learn
         gc.collect()

@@ -15,6 +15,7 @@ from quadspike.training.graph import CapturedCount, CapturedStep, choose_runners
 from quadspike.training.network import make_network
 from quadspike.training.schedule import make_optimizer
 from quadspike.training.scoring import Counter
+from quadspike.training.spending import Spending
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
 
@@ -74,7 +75,7 @@ def runners(device: torch.device, workers: Workers) -> tuple[object, object, str
     trainee = Trainee(model, recipe)
     step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, 1)
     step.device, step.workers = device, workers
-    return choose_runners(step)
+    return choose_runners(step, Spending())
 
 
 def test_graphs_are_for_one_process_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -288,6 +288,8 @@ def test_any_digit_changed_is_noticed(record, records):
         (("summary", "best_epoch"), 9, "best_epoch"),
         (("summary", "epochs"), 1, "epochs"),
         (("summary", "seconds"), 9999.0, "took 9999.0 s"),
+        (("summary", "seconds_spent_on", "steps"), 0.0, "the parts of its time come to"),
+        (("summary", "seconds_spent_on", "evaluation"), -1.0, "is below 0"),
         (("summary", "device"), "a slower one", "device"),
         (("summary", "energy_mj"), 1e-9, "energy_mj"),
         (("commit",), "0" * 40, "not in this repository"),

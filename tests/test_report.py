@@ -274,6 +274,17 @@ def test_a_run_of_several_parts_says_what_each_was_made_with(tmp_path: Path) -> 
     assert f" {last['torch']} " in words
 
 
+def test_a_run_says_what_its_time_went_into(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    spent = {"steps": 61.0, "capture": 7.25, "data": 0.01}
+    summary = json.loads((folder / "record.json").read_text())["summary"]
+    change_record(folder, summary={**summary, "seconds_spent_on": spent})
+    assert "steps 1\u00a0min 01\u00a0s, capture 7.2\u00a0s" in page_of(tmp_path, folder)[0]
+    del summary["seconds_spent_on"]  # as in a record from before
+    change_record(folder, summary=summary)
+    assert "steps 1" not in page_of(tmp_path, folder)[0]
+
+
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from quadspike.training import Observer, Recipe, start, train
 from quadspike.training.checkpoint import load_checkpoint, save_checkpoint
 from quadspike.training.compilation import Kernels
 from quadspike.training.evaluate import evaluate
+from quadspike.training.judge import Judge
 from tests.record_cases import tiny
 
 
@@ -37,6 +39,41 @@ def test_a_stopped_run_says_so_and_its_time_goes_on(tmp_path: Path) -> None:
     assert finished.status == "finished"
     assert finished.summary["seconds"] > stopped.summary["seconds"]
     assert evaluate(tmp_path / "run", device="cpu").recorded == finished.test_accuracy
+
+
+def test_all_of_the_time_is_accounted_for_in_every_part(tmp_path: Path, monkeypatch) -> None:
+    judge = Judge.__call__
+
+    def slow(*given: Any) -> Any:
+        time.sleep(0.2)
+        return judge(*given)
+
+    monkeypatch.setattr(Judge, "__call__", slow)
+    recipe = tiny(epochs=3)
+    ends = [
+        run(tmp_path / "run", recipe, resume=resume, stop_after=None if resume else 1e-6).summary
+        for resume in (False, True, True)  # stopped, finished, and nothing left
+    ]
+    for end in ends:
+        assert sum(end["seconds_spent_on"].values()) == pytest.approx(end["seconds"], abs=0.01)
+    assert "evaluation" not in ends[0]["seconds_spent_on"]
+    stopped, finished, again = (end["seconds_spent_on"] for end in ends)
+    assert 0.6 <= finished["evaluation"] < 2.0
+    assert finished["data"] > stopped["data"]
+    assert again == finished
+
+
+def test_what_an_older_version_spent_its_time_on_is_unknown(tmp_path: Path) -> None:
+    recipe = tiny(epochs=2)
+    stopped = run(tmp_path / "run", recipe, stop_after=1e-6).summary["seconds"]
+    for _ in range(2):  # goes on, then has ended
+        path = tmp_path / "run" / "checkpoint.safetensors"
+        saved = load_checkpoint(path)
+        saved.progress.spent = {}
+        save_checkpoint(path, saved.recipe, saved.progress, saved.tensors)
+        parts = run(tmp_path / "run", recipe, resume=True).summary["seconds_spent_on"]
+        assert parts["unknown"] >= stopped
+    assert [*parts] == ["unknown"]
 
 
 def test_steps_that_were_not_trained_are_refused_by_what_needs_them(tmp_path: Path) -> None:

@@ -148,6 +148,7 @@ class Display(Observer):
             f"(best {summary['best_test_accuracy']:.2%} at epoch {summary['best_epoch']}{judged}) "
             f"in {duration(summary['seconds'])}"
         )
+        self._say(f"the time: {written.searchable(written.spending(summary['seconds_spent_on']))}")
         if "energy_mj" in summary:
             self._say(
                 f"neurons fire in {summary['firing_rate']:.1%} of steps; one inference costs "

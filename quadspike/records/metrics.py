@@ -103,6 +103,20 @@ def check_epochs(recipe: Recipe, metrics: Sequence[Line], seconds: float) -> Non
         )
 
 
+def check_spending(summary: Mapping[str, Any]) -> None:
+    """Refuse parts of the time that are none, or not all of it; older records state no parts."""
+    parts = summary.get("seconds_spent_on")
+    if parts is None:
+        return
+    if not all(seconds >= 0 for seconds in parts.values()):
+        raise QuadspikeError(f"a part of its time is below 0: {parts}")
+    if not math.isclose(sum(parts.values()), summary["seconds"], abs_tol=0.01):
+        raise QuadspikeError(
+            f"the parts of its time come to {sum(parts.values()):.3f} s, its summary says "
+            f"{summary['seconds']} s"
+        )
+
+
 def _check_epoch(recipe: Recipe, line: Line, per_epoch: int) -> None:
     where, evaluated = f"epoch {line['epoch']}", recipe.evaluates(line["epoch"])
     if line["step"] != line["epoch"] * per_epoch:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from quadspike.analysis.energy.report import COSTS_45NM, EnergyReport, EnergyRow
 from quadspike.errors import QuadspikeError
 from quadspike.records.command import check_command
-from quadspike.records.metrics import check_epochs, check_share, summarise
+from quadspike.records.metrics import check_epochs, check_share, check_spending, summarise
 from quadspike.records.source import Repository, prove
 from quadspike.records.store import Files
 from quadspike.training.folder import FORMAT
@@ -130,6 +130,7 @@ def check_run(record: RunRecord, repository: Repository) -> None:
     def check() -> None:
         content, summary = record.content, record.summary
         check_epochs(record.recipe, record.metrics, summary["seconds"])
+        check_spending(summary)
         check_command(content["command"], record.recipe)
         if not (isinstance(content["parameters"], int) and content["parameters"] > 0):
             raise QuadspikeError(f"it has {content['parameters']!r} parameters")

@@ -57,6 +57,7 @@ class Summary:
     validation_accuracy: float | None
     images_per_second: float
     peak_memory_gib: float | None
+    seconds_spent_on: dict[str, float] = field(default_factory=dict)
     evaluated_epoch: int | None = None
     """The epoch of `test_accuracy`; the last where it is not said."""
     firing_rate: float = math.nan

@@ -21,6 +21,7 @@ from quadspike.written import (
     percent,
     plain,
     significant,
+    spending,
 )
 
 
@@ -190,6 +191,8 @@ def _facts(run: Run) -> dict[str, str]:
     memory = run.record.summary.peak_memory_gib
     if memory is not None:
         facts["peak memory"] = f"{significant(memory)}\u00a0GiB"
+    if spent := run.record.summary.seconds_spent_on:
+        facts["time"] = spending(spent)
     if run.record.notes:
         facts["notes"] = "; ".join(run.record.notes)
     return facts | {name: f"{digest[:16]}…" for name, digest in run.record.weights.items()}

@@ -38,6 +38,8 @@ class Progress:
     """Training samples, to know the same data again."""
     kernels: dict[str, Any] = field(default_factory=dict)
     """As `Kernels` counts them."""
+    spent: dict[str, float] = field(default_factory=dict)
+    """What `seconds` went into, as `Spending` says it."""
     images_per_second: float = 0.0
     environments: list[dict[str, Any]] = field(default_factory=list)
     """What its parts were made with and on, each once."""

@@ -40,6 +40,7 @@ def finish(run: Training, code: int) -> Result:
         "epochs": len(history),
         "steps_beyond": run.progress.step,
         "seconds": round(run.progress.seconds, 3),
+        "seconds_spent_on": run.progress.spent,
         "best_chosen_on": run.judge.chooses_on,
         "peak_memory_gib": peak_gib(run.device),
     }

@@ -12,6 +12,7 @@ from torch import Tensor
 from quadspike.data.loader import Batch
 from quadspike.training.rehearsal import rehearse_on_gpu
 from quadspike.training.scoring import Count, Counter
+from quadspike.training.spending import Spending
 from quadspike.training.step import Step
 
 Learn = Callable[[Tensor, Tensor], None]
@@ -69,8 +70,8 @@ class CapturedStep:
     The learning rate and the step's number live on the device and change without capturing anew.
     """
 
-    def __init__(self, step: Step, pool: Pool = None) -> None:
-        self.step, self._pool = step, pool
+    def __init__(self, step: Step, pool: Pool = None, spent: Spending | None = None) -> None:
+        self.step, self._pool, self._spent = step, pool, spent or Spending()
         self._replay: Callable[[], None] | None = None
         self._manner = step.trainee.manner
 
@@ -78,7 +79,8 @@ class CapturedStep:
         if self._manner != self.step.trainee.manner:
             self._replay, self._manner = None, self.step.trainee.manner
         if self._replay is None:
-            self._replay = self._captured(inputs, labels)
+            with self._spent.on("capture"):
+                self._replay = self._captured(inputs, labels)
         self._inputs.copy_(inputs)
         self._labels.copy_(labels)
         self._replay()
@@ -146,7 +148,7 @@ class CapturedCount:
         return count
 
 
-def choose_runners(step: Step) -> tuple[Learn, Count, str]:
+def choose_runners(step: Step, spent: Spending) -> tuple[Learn, Count, str]:
     """How a step and a batch of an evaluation are run here, and why, in words."""
     count = Counter(step.judged, step.recipe, step.device)
     if step.device.type != "cuda":
@@ -155,4 +157,4 @@ def choose_runners(step: Step) -> tuple[Learn, Count, str]:
         return step, count, "step by step: a CUDA graph is for one process"
     pool = make_pool()
     words = "each step is one CUDA graph, and so is each batch of an evaluation"
-    return CapturedStep(step, pool), CapturedCount(count, pool), words
+    return CapturedStep(step, pool, spent), CapturedCount(count, pool), words

@@ -34,6 +34,7 @@ from quadspike.training.record import device_name
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
 from quadspike.training.scoring import EvaluationStoppedError
 from quadspike.training.sources import TrainingData
+from quadspike.training.spending import Spending
 from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
@@ -59,6 +60,7 @@ class Training:
     notes: tuple[str, ...]
     observers: Sequence[Observer]
     kernels: Kernels
+    spent: Spending
 
     def __post_init__(self) -> None:
         self.per_epoch = len(self.data.train)
@@ -67,7 +69,7 @@ class Training:
         self.step = Step(
             self.trainee, self.recipe, self.optimizer, self.workers, self.device, self.per_epoch
         )
-        self.learn, count, how = choose_runners(self.step)
+        self.learn, count, how = choose_runners(self.step, self.spent)
         self.judge = Judge(
             self.step.judged, self.recipe, self.data, self.device, self.workers, count
         )
@@ -96,6 +98,9 @@ class Training:
             )
         self.progress = saved.progress
         self.kernels.add(self.progress.kernels)
+        if not self.progress.spent:  # what an older version saved has none
+            self.progress.spent = {"unknown": self.progress.seconds}
+        self.spent.add(self.progress.spent)
         self.best = {n: t.to(self.device) for n, t in saved.part("best").items()} or None
         self.step.resume(self.total_step)
         if self.workers.first:
@@ -203,7 +208,8 @@ class Training:
         if self.recipe.evaluates(epoch):
             self.workers.align(self.trainee, self.judge.network)
             try:
-                found, ailments = self.judge(stop)
+                with self.spent.on("evaluation"):
+                    found, ailments = self.judge(stop)
             except EvaluationStoppedError:
                 self._save(sums)
                 return self.workers.largest([stop.code], self.device)[0]
@@ -247,13 +253,15 @@ class Training:
 
     def _save(self, totals: torch.Tensor | None = None) -> None:
         self.progress.seconds = self.clock.seconds()
+        self.progress.spent = self.spent.of(self.progress.seconds)
         self._images_per_second()
         self.progress.kernels = asdict(self.kernels)
         if self.workers.first:
             sums = self.step.totals if totals is None else totals
-            tensors = run_tensors(self.step, sums, self.best)
-            self.keep()
-            save_checkpoint(self.folder.checkpoint, self.recipe, self.progress, tensors)
+            with self.spent.on("saving"):
+                tensors = run_tensors(self.step, sums, self.best)
+                self.keep()
+                save_checkpoint(self.folder.checkpoint, self.recipe, self.progress, tensors)
         self.clock.saved()
         for watcher in self.observers:
             watcher.saved(self.total_step)

@@ -24,6 +24,7 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.record import environment
 from quadspike.training.reproducible import algorithms
 from quadspike.training.sources import TrainingData
+from quadspike.training.spending import Spending
 from quadspike.training.stop import Stop
 
 
@@ -77,9 +78,12 @@ def train(
     folder.check(recipe, resume)
     made_with = environment(place, workers.world)  # now: the files may change while it trains
     first_weights = folder.first_weights(init_from, resume)
+    spent = Spending()
     with algorithms(recipe.deterministic), joined(workers, place), watched(place) as kernels:
-        found = choose_data(recipe, data, data_root, place, workers)
-        network = make_network(recipe, found.geometry, model)
+        with spent.on("data"):
+            found = choose_data(recipe, data, data_root, place, workers)
+        with spent.on("network"):
+            network = make_network(recipe, found.geometry, model)
         notes, fingerprint = [], None
         going_on = folder.goes_on(resume)
         given = not found.loaded and recipe.dataset != OWN
@@ -93,8 +97,9 @@ def train(
             notes.append(
                 f"weights from {first_weights}" + (f", but {anew} are new" if anew else "")
             )
-        network = to_device(network, place)
-        check_network(network, recipe, found.geometry, place)
+        with spent.on("network"):
+            network = to_device(network, place)
+            check_network(network, recipe, found.geometry, place)
         if recipe.deterministic and place.type == "cuda":
             cost = deterministic_cost(
                 network,
@@ -115,6 +120,7 @@ def train(
             tuple(notes),
             observers,
             kernels,
+            spent,
         )
         ours = folder.opened(recipe, resume, first_weights, fingerprint, given)
         with ours if workers.first else nullcontext(lambda: None) as keep:
