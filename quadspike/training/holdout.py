@@ -20,6 +20,9 @@ def hold_out(labels: Tensor, count: int, name: str) -> tuple[Tensor, Tensor]:
     (4, [0, 1])
     """
     check_held_out(count, len(labels), name)
+    if not count:  # shuffling would take its time
+        everything = torch.arange(len(labels))
+        return everything, everything[:0]
     order = permutation(len(labels), 0, 0, "validation")
     shuffled = labels.cpu()[order]
     sizes = torch.bincount(shuffled)
