@@ -271,6 +271,20 @@ def test_a_batch_in_parts_meets_the_masks_of_the_whole(places):
     assert not torch.equal(net(x, key=Key(1, 5, 10)), whole)
 
 
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [nn.Flatten(2), nn.Linear(36, 4), Soma(2)],  # each channel's pixels by themselves
+        [nn.Flatten(1, 2), nn.Linear(6, 4), Soma(12)],
+        [nn.Flatten(), nn.LazyLinear(2), Soma(2)],
+        [nn.LazyConv2d(2, 3), Soma(2)],
+    ],
+)
+def test_a_first_layer_that_can_take_the_input_is_not_refused(layers):
+    net = Network(*layers, nn.Flatten(), nn.LazyLinear(5), input_rank=4)
+    assert net(torch.randn(3, 2, 6, 6)).shape == (4, 3, 5)
+
+
 # -- bad input -------------------------------------------------------------------------
 
 
