@@ -18,6 +18,7 @@ BAD_PARAMETERS = [
     (lambda: QIF(a=math.nan), "finite"),
     (lambda: QIF(a="big"), "must be a number"),
     (lambda: QIF(a=torch.ones(1, 2, 3)), r"\[C\] or \[T, C\]"),
+    (lambda: QIF(a=[0.25, 0.25], u1=[0.0] * 3), r"got a \(2,\), u1 \(3,\)"),
     (lambda: QIF(a=1j), "real number"),
     (lambda: QIF(u1=[0.0, 0.0], u2=1j), "conjugate"),
     (lambda: QIF(a=2.0, u1=-1.7, u2=-0.3), "no threshold is allowed"),

@@ -40,6 +40,18 @@ def check_numbers(owner: str, may_be_complex: bool = False, **values: Any) -> No
             raise QuadspikeError(f"{owner}: {name} must be a real number, got {value}")
 
 
+def check_shapes(owner: str, **values: Any) -> None:
+    """Refuse parameters that are for different channels or steps."""
+    shapes = {name: tuple(v.shape) for name, v in values.items() if isinstance(v, Tensor)}
+    try:
+        torch.broadcast_shapes(*shapes.values())
+    except RuntimeError:
+        given = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise QuadspikeError(
+            f"{owner}: parameters must be for the same channels and steps, got {given}"
+        ) from None
+
+
 def as_parameter(owner: str, name: str, given: Any) -> Any:
     """A parameter as it is held: a float, a complex, or a tensor `[C]` or `[T, C]`."""
     try:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons.base import Neuron
-from quadspike.neurons.numbers import check_numbers, everywhere, plain, show
+from quadspike.neurons.numbers import check_numbers, check_shapes, everywhere, plain, show
 from quadspike.surrogates import Surrogate, Window
 
 _SLACK = 1e-9  # what rounding may cost a constraint that is met with equality
@@ -201,6 +201,7 @@ class QIF(Neuron):
     def _check(self) -> None:
         check_numbers("QIF", a=self.a, u_th=self.u_th, u_reset=self.u_reset)
         check_numbers("QIF", may_be_complex=True, u1=self.u1, u2=self.u2)
+        check_shapes("QIF", **{name: getattr(self, name) for name in self.parameter_names()})
         if not everywhere(self.a > 0):
             raise QuadspikeError(f"QIF needs a > 0, got a={show(self.a)}")
         self._settle_complex_roots()
