@@ -11,7 +11,7 @@ from quadspike import LIF, QIF, QuadspikeError, Soma, create_model, load_model, 
 from quadspike.call import Call
 from quadspike.deploy import check_fold, fold, stream
 from quadspike.deploy.fold import fold_membrane
-from quadspike.neurons import NEURONS
+from quadspike.neurons import NEURONS, create_neuron
 from quadspike.norms import BatchNorm, MPBatchNorm, create_norm, synchronize
 from quadspike.taps import Taps
 from tests.conftest import calibrate
@@ -262,6 +262,18 @@ def test_a_soma_keeps_the_thresholds_of_a_folded_neuron():
     copied = Soma(len(folded.side), folded, norm=None).neuron
     for name in ("bar", "side", "slope"):
         assert torch.equal(getattr(copied, name), getattr(folded, name))
+
+
+def test_a_folded_neuron_is_refused_for_other_channels():
+    model, _ = network()
+    folded = next(iter(fold(model).somas().values())).neuron
+    message = f"folded thresholds are for {len(folded.side)} channels, the input has 5"
+    with pytest.raises(QuadspikeError, match=message):
+        Soma(5, folded, norm=None)
+    with pytest.raises(QuadspikeError, match=message):
+        folded(torch.zeros(2, 3, 5))
+    with pytest.raises(QuadspikeError, match="for no channels"):
+        create_neuron(folded.config())(torch.zeros(2, 3, 5))
 
 
 def test_neurons_with_two_thresholds_are_not_folded():

@@ -50,6 +50,15 @@ class Sided(Neuron):
         shape = tuple(u_th.shape) if u_th.ndim == 2 else (channels,)
         self.hold_sides(u_th.expand(shape).clone(), torch.ones(channels), torch.ones(channels))
 
+    def check_channels(self, channels: int | None) -> None:
+        super().check_channels(channels)
+        held = len(self.side) if "side" in self._buffers else "no"
+        if held != channels:
+            raise QuadspikeError(
+                f"{self.name}: its folded thresholds are for {held} channels, "
+                f"the input has {'none' if channels is None else channels}"
+            )
+
     def hold_sides(self, bar: Tensor, side: Tensor, slope: Tensor) -> None:
         """Thresholds `[C]` or `[T, C]` times their sides `[C]`, and the slopes `[C]`."""
         self.register_buffer("bar", bar)
