@@ -204,6 +204,36 @@ def test_weights_take_an_emitted_number_in(alpha, between):
     assert plain.exact_ops > 0
 
 
+@pytest.mark.parametrize(
+    "pool",
+    [
+        nn.AvgPool1d(2),
+        nn.MaxPool1d(2),
+        nn.AdaptiveAvgPool1d(3),
+        nn.AdaptiveMaxPool1d(3),
+        nn.AdaptiveMaxPool2d((1, 3)),
+    ],
+    ids=str,
+)
+def test_weights_take_an_emitted_number_in_through_any_pool(pool):
+    flat = isinstance(pool, nn.AdaptiveMaxPool2d)
+    conv, shape = (nn.Conv2d, (3, 1, 8)) if flat else (nn.Conv1d, (3, 8))
+    x, rows = torch.randn(2, *shape), []
+    for neuron in (Ternary(), TrainedTernary(alpha=0.7)):
+        torch.manual_seed(1)
+        parts = {
+            "conv": conv(3, 4, 1),
+            "soma": Soma(4, neuron),
+            "pool": pool,
+            "deep": conv(4, 6, 1),
+        }
+        network = Network(OrderedDict(parts), timesteps=2)
+        calibrate(network, x)
+        rows.append(row_of(energy(network, shape, inputs=x), "deep"))
+    assert rows[0] == rows[1]
+    assert rows[0].exact_ops > 0
+
+
 def test_a_maximum_of_what_was_turned_round_is_no_multiple_of_the_spikes_maximum():
     average, largest = (behind(pool, TrainedTernary(alpha=-0.5)) for pool in POOLS[:2])
     assert average == behind(POOLS[0], Ternary())

@@ -165,7 +165,9 @@ def synaptic_operations(synapse: Synapse, x: Tensor) -> float:
 
 
 Observer = Callable[[str, nn.Module, Tensor, Tensor, bool], None]
-_PASSING = nn.Flatten | nn.AvgPool2d | nn.AdaptiveAvgPool2d | nn.MaxPool2d
+_MAXIMA = nn.MaxPool1d | nn.MaxPool2d | nn.AdaptiveMaxPool1d | nn.AdaptiveMaxPool2d
+_MEANS = nn.AvgPool1d | nn.AvgPool2d | nn.AdaptiveAvgPool1d | nn.AdaptiveAvgPool2d
+_PASSING = nn.Flatten | _MEANS | _MAXIMA
 """What leaves a factor of all of a channel's values as it is."""
 
 
@@ -190,7 +192,7 @@ def _observe(
         plain = _plain_spikes(x, scaled)
         if isinstance(module, _PASSING):
             # The largest of numbers below 0 is not that of their spikes.
-            if plain is not x and not (isinstance(module, nn.MaxPool2d) and (x * plain < 0).any()):
+            if plain is not x and not (isinstance(module, _MAXIMA) and (x * plain < 0).any()):
                 scaled.append((out, module.forward(plain)))
             return
         if not fired:
