@@ -202,6 +202,12 @@ def test_a_norm_without_a_synapse_before_it_cannot_be_folded():
         check_fold(net, net, torch.zeros(1, 1, 8, 8))
 
 
+def test_a_norm_over_another_axis_than_its_synapse_s_cannot_be_folded():
+    net = Network(nn.Conv2d(1, 3, 3), Soma(3), nn.Linear(6, 4), Soma(3), nn.Flatten())
+    with pytest.raises(QuadspikeError, match="3 channels and its Linear makes 4 numbers"):
+        fold(net)
+
+
 def shared(place: str) -> Network:
     linear, soma, tied = nn.Linear(6, 6), Soma(6), nn.Linear(6, 6)
     tied.weight = linear.weight

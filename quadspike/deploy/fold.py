@@ -39,6 +39,12 @@ def fold(model: Network) -> Network:
                 f"cannot fold layer {name!r}: its normalisation follows {found}, not a "
                 "convolution or linear layer; put the soma right after its synapse"
             )
+        if len(synapse.weight) != norm.channels:
+            raise QuadspikeError(
+                f"cannot fold layer {name!r}: its normalisation has {norm.channels} channels and "
+                f"its {type(synapse).__name__} makes {len(synapse.weight)} numbers along another "
+                "axis; run the network as it is"
+            )
         for part in (synapse, synapse.weight, module, norm):
             if places[part] > 1:
                 raise QuadspikeError(
