@@ -6,6 +6,7 @@ A process of its own: in the other tests kernels run in Triton's interpreter.
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -43,10 +44,22 @@ def broken() -> None:
     launch(broken_kernel, 1)(torch.zeros(1))
 
 
-def learn() -> None:
-    x = torch.randn(6, 4, 5, 5, requires_grad=True)
-    result = fused.soma(x, SOMA.neuron, norm=SOMA.norm, steps=2, batch=3, backend="triton")
+def learn(steps: int = 2) -> None:
+    x = torch.randn(3 * steps, 4, 5, 5, requires_grad=True)
+    result = fused.soma(x, SOMA.neuron, norm=SOMA.norm, steps=steps, batch=3, backend="triton")
     result.out.sum().backward()
+
+
+def interrupted() -> None:
+    """Ctrl-C while kernels are being compiled, once the first of them is."""
+    first = threading.Lock()
+
+    def interrupt(**told: Any) -> None:
+        if first.acquire(blocking=False):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    triton.knobs.compilation.listener = interrupt
+    rehearse(lambda: learn(steps=4))
 
 
 def compiled(work: Callable[[], None]) -> dict[str, Any]:
@@ -62,7 +75,7 @@ def compiled(work: Callable[[], None]) -> dict[str, Any]:
     try:
         work()
         error = None
-    except Exception as raised:
+    except (Exception, KeyboardInterrupt) as raised:
         error = type(raised).__name__
     return {"kernels": sorted(kernels), "here": threading.get_ident() in threads, "error": error}
 
@@ -77,5 +90,7 @@ if __name__ == "__main__":
         "launched": compiled(learn),
         "broken": compiled(lambda: rehearse(broken)),
         "broken, launched": compiled(broken),
+        "interrupted": compiled(interrupted),
+        "after that": compiled(lambda: rehearse(learn)),
     }
     print(json.dumps(found))

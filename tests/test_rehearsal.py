@@ -67,6 +67,11 @@ def test_a_kernel_that_cannot_be_compiled_says_so_when_it_is_launched(
     assert found["broken, launched"]["error"] == "CompilationError"
 
 
+def test_after_an_interrupt_one_can_rehearse_again(found: dict[str, Any]) -> None:
+    assert found["interrupted"]["error"] == "KeyboardInterrupt"
+    assert found["after that"]["error"] is None
+
+
 @pytest.mark.parametrize(
     ("model", "device", "expected"), [("mlp", GPU, 1), ("mlp", CPU, 0), ("own", GPU, 0)]
 )
