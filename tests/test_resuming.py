@@ -63,6 +63,21 @@ def test_all_of_the_time_is_accounted_for_in_every_part(tmp_path: Path, monkeypa
     assert again == finished
 
 
+def test_what_comes_before_the_steps_is_none_of_them(tmp_path: Path, monkeypatch) -> None:
+    """Torch alone may load for seconds where its switches are set."""
+
+    @contextmanager
+    def slow(*given: Any) -> Any:
+        time.sleep(0.5)
+        yield
+
+    monkeypatch.setattr("quadspike.training.start.joined", slow)
+    summary = run(tmp_path / "run", tiny(epochs=1)).summary
+    parts = summary["seconds_spent_on"]
+    assert parts["start"] >= 0.5
+    assert 0 < parts["steps"] <= summary["seconds"] - 0.5
+
+
 def test_what_an_older_version_spent_its_time_on_is_unknown(tmp_path: Path) -> None:
     recipe = tiny(epochs=2)
     stopped = run(tmp_path / "run", recipe, stop_after=1e-6).summary["seconds"]

@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 
 from quadspike.training.spending import Spending
 
-
-def test_only_the_outer_of_two_claims_counts() -> None:
-    spent = Spending()
-    with spent.on("evaluation"), spent.on("capture"):
-        time.sleep(0.05)
-    with spent.on("capture"):
-        time.sleep(0.01)
-    assert spent.seconds["evaluation"] >= 0.05
-    assert 0.01 <= spent.seconds["capture"] < 0.05
+Passing = Callable[[float], None]
 
 
-def test_time_until_an_error_counts_and_the_next_claim_is_heard() -> None:
+@pytest.fixture
+def passing(monkeypatch: pytest.MonkeyPatch) -> Passing:
+    """Lets so many seconds pass, which pass no other way."""
+    now = [0.0]
+    monkeypatch.setattr("quadspike.training.spending.time.monotonic", lambda: now[0])
+
+    def passing(seconds: float) -> None:
+        now[0] += seconds
+
+    return passing
+
+
+def test_the_inner_of_two_claims_has_its_time_for_itself(passing: Passing) -> None:
+    spent = Spending(called=-1)
+    with spent.on("steps"):
+        passing(2)
+        with spent.on("capture"):
+            passing(4)
+        passing(8)
+        assert spent.seconds() == {"start": 1, "steps": 10, "capture": 4}
+        passing(16)
+    passing(32)
+    assert spent.seconds() == {"start": 33, "steps": 26, "capture": 4}
+
+
+def test_time_until_an_error_counts_and_what_was_before_it_goes_on(passing: Passing) -> None:
     spent = Spending()
 
     @spent.on("data")
     def fail() -> None:
-        time.sleep(0.02)
+        passing(2)
         raise KeyError
 
     for _ in range(2):
         with pytest.raises(KeyError):
             fail()
-    assert spent.seconds["data"] >= 0.04
+    passing(1)
+    assert spent.seconds() == {"start": 1, "data": 4}
 
 
-def test_steps_are_what_is_left_of_all_parts() -> None:
+def test_parts_of_a_run_add_up(passing: Passing) -> None:
     spent = Spending()
-    spent.add({"data": 1.0, "steps": 5.0})
-    assert spent.of(10.0) == {"data": 1.0, "steps": 9.0}
+    spent.add({"start": 1.0, "steps": 5.0})
+    with spent.on("steps"):
+        passing(2)
+        seconds = spent.seconds()
+    passing(1)
+    assert seconds == {"start": 1, "steps": 7}

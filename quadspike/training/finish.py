@@ -40,7 +40,7 @@ def finish(run: Training, code: int) -> Result:
         "epochs": len(history),
         "steps_beyond": run.progress.step,
         "seconds": round(run.progress.seconds, 3),
-        "seconds_spent_on": run.progress.spent,
+        "seconds_spent_on": {what: round(s, 3) for what, s in run.progress.spent.items()},
         "best_chosen_on": run.judge.chooses_on,
         "peak_memory_gib": peak_gib(run.device),
     }

@@ -136,7 +136,7 @@ class Training:
         for watcher in self.observers:
             watcher.begin(beginning)
         code = 0
-        with stop.listening(), decoding():
+        with stop.listening(), decoding(), self.spent.on("steps"):
             while self.progress.epoch < self.recipe.epochs and not code:
                 code = self._epoch(stop)
             if left and not code:
@@ -253,7 +253,7 @@ class Training:
 
     def _save(self, totals: torch.Tensor | None = None) -> None:
         self.progress.seconds = self.clock.seconds()
-        self.progress.spent = self.spent.of(self.progress.seconds)
+        self.progress.spent = self.spent.seconds()
         self._images_per_second()
         self.progress.kernels = asdict(self.kernels)
         if self.workers.first:

@@ -6,43 +6,43 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-STEPS = "steps"
-
 
 class Spending:
-    """Seconds by what they went into; what nobody claims is the steps'.
+    """Seconds since `called` by what they went into, to begin with the start.
 
     >>> spent = Spending()
-    >>> with spent.on("evaluation"), spent.on("capture"):  # the outer one claims it all
+    >>> with spent.on("steps"), spent.on("capture"):  # the inner one's time is its own
     ...     pass
-    >>> list(spent.of(2.5)), round(sum(spent.of(2.5).values()), 3)
-    (['evaluation', 'steps'], 2.5)
+    >>> list(spent.seconds())
+    ['start', 'steps', 'capture']
     """
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._claimed = False
+    def __init__(self, called: float | None = None) -> None:
+        self._since = time.monotonic() if called is None else called
+        self._what = "start"
+        self._seconds: dict[str, float] = {}
 
     def add(self, earlier: Mapping[str, float]) -> None:
-        """What an earlier part of the same run went into, as `of` gave it."""
+        """What an earlier part of the same run went into."""
         for what, seconds in earlier.items():
-            if what != STEPS:
-                self.seconds[what] = self.seconds.get(what, 0.0) + seconds
+            self._seconds[what] = self._seconds.get(what, 0.0) + seconds
 
     @contextmanager
     def on(self, what: str) -> Iterator[None]:
-        """Claim the time until the block ends. Work that a GPU still has is not waited for."""
-        if self._claimed:
-            yield
-            return
-        self._claimed, start = True, time.monotonic()
+        """What the block takes is for this. Work that a GPU still has is not waited for."""
+        before = self._turn_to(what)
         try:
             yield
         finally:
-            self._claimed = False
-            self.add({what: time.monotonic() - start})
+            self._turn_to(before)
 
-    def of(self, total: float) -> dict[str, float]:
-        """All of `total` seconds by what they went into."""
-        steps = total - sum(self.seconds.values())
-        return {what: round(s, 3) for what, s in {**self.seconds, STEPS: steps}.items()}
+    def seconds(self) -> dict[str, float]:
+        """Of all the time up to now."""
+        self._turn_to(self._what)
+        return dict(self._seconds)
+
+    def _turn_to(self, what: str) -> str:
+        now, before = time.monotonic(), self._what
+        self.add({before: now - self._since})
+        self._since, self._what = now, what
+        return before

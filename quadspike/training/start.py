@@ -57,6 +57,7 @@ def train(
     'finished'
     """
     called = time.monotonic()
+    spent = Spending(called)
     if not isinstance(recipe, Recipe):
         raise QuadspikeError(
             f"train takes a Recipe, got {recipe!r}; make one with create_recipe or Recipe(...)"
@@ -78,7 +79,6 @@ def train(
     folder.check(recipe, resume)
     made_with = environment(place, workers.world)  # now: the files may change while it trains
     first_weights = folder.first_weights(init_from, resume)
-    spent = Spending()
     with algorithms(recipe.deterministic), joined(workers, place), watched(place) as kernels:
         with spent.on("data"):
             found = choose_data(recipe, data, data_root, place, workers)
