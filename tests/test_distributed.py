@@ -271,6 +271,17 @@ def test_torchrun_told_to_stop_lets_the_run_save(driver, runs, tmp_path):
     same_bytes(out, runs("short", 2)[0])
 
 
+def test_under_torchrun_a_run_whose_time_is_up_has_its_record(tmp_path):
+    out = tmp_path / "run"
+    done = torchrun(
+        *("train", *SETTINGS["dropout"], "--stop-after", "1e-6", "--out", str(out)),
+        accident=Accident("step", 999),
+    )
+    assert done.returncode != 0
+    assert "its time was up" in done.stdout
+    assert json.loads((out / "record.json").read_text())["summary"]["status"] == "stopped"
+
+
 @pytest.mark.slow
 def test_torchrun_does_not_restart_a_run_whose_time_is_up(tmp_path):
     out = tmp_path / "run"

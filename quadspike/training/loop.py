@@ -270,6 +270,8 @@ class Training:
         result = finish(self, code)
         for watcher in self.observers:
             watcher.end(result)
+        # torchrun ends the first worker once another has ended with a code: let it write first.
+        self.workers.largest([code], self.device)
         return result
 
     def _too_large(self) -> str:
