@@ -55,6 +55,17 @@ def test_a_command_whose_output_nobody_wants_ends_well():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["report", "layers", "energy", "records add", "records table --records", "data verify --data"],
+)
+def test_a_place_that_the_system_refuses_is_named(command, capsys):
+    """Here for the length of its name; a folder without rights ends alike, but not for root."""
+    place = "x" * 300
+    assert run_cli(*command.split(), place) == 2
+    assert capsys.readouterr().err.startswith(f"quadspike: cannot use {place}")
+
+
 @pytest.mark.parametrize("group", [(), ("data",), ("records",)])
 def test_a_list_of_commands_has_a_sentence_for_each(group, capsys):
     assert run_cli(*group, "--help") == 0

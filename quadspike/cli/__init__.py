@@ -87,10 +87,11 @@ def main(arguments: list[str] | None = None) -> None:
             )
             _run({**_OTHERS, **COMMANDS}, "quadspike", title, given)
     except QuadspikeError as error:
-        worker = os.environ.get("RANK", "0")
-        who = "quadspike" if worker == "0" else f"quadspike (worker {worker})"
-        print(f"{who}: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        _refuse(str(error))
+    except OSError as error:
+        if error.filename is None:  # no matter of a user's files
+            raise
+        _refuse(f"cannot use {error.filename}: {error.strerror}")
     except KeyboardInterrupt:
         print("quadspike: interrupted; nothing half-written is left", file=sys.stderr)
         raise SystemExit(130) from None
@@ -113,6 +114,13 @@ def program() -> NoReturn:
         _flush()
         os._exit(code if isinstance(code, int) else 1 if code else 0)
     raise SystemExit(code)
+
+
+def _refuse(why: str) -> NoReturn:
+    worker = os.environ.get("RANK", "0")
+    who = "quadspike" if worker == "0" else f"quadspike (worker {worker})"
+    print(f"{who}: {why}", file=sys.stderr)
+    raise SystemExit(2) from None
 
 
 def _flush() -> None:
