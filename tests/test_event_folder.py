@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import os
+from functools import partial
 
 import pytest
 import torch
@@ -9,9 +11,9 @@ from quadspike import QuadspikeError
 from quadspike.data.events.aedat import write_aedat
 from quadspike.data.events.folder import load_event_folder
 from quadspike.data.events.frames import Framing, to_bytes, to_frames
-from quadspike.data.events.nmnist import parse_nmnist
-from tests.event_files import recording
-from tests.test_nmnist import record
+from quadspike.data.events.nmnist import load_nmnist, parse_nmnist
+from tests.event_files import load, recording, write_class
+from tests.test_nmnist import official, record
 
 
 @pytest.fixture
@@ -65,6 +67,32 @@ def test_hidden_files_are_passed_over(own):
     (own / "._wave").mkdir()
     after = load_event_folder(own, 4, split="last")
     assert torch.equal(after[0].inputs, before[0].inputs)
+
+
+@pytest.mark.parametrize("layout", ["own", "nmnist", "cifar10-dvs"])
+def test_a_class_without_rights_is_not_an_empty_one(tmp_path, monkeypatch, layout):
+    if layout == "nmnist":
+        closed, call = official(tmp_path) / "Train" / "3", lambda: load_nmnist(tmp_path, 4)
+    elif layout == "own":
+        for number in range(4):
+            write_aedat(recording(0), tmp_path / "set" / "ab"[number % 2] / f"{number}.aedat")
+        closed = tmp_path / "set" / "b"
+        call = lambda: load_event_folder(tmp_path / "set", 4, split="last")  # noqa: E731
+    else:
+        write_class(tmp_path, "cat", (0, 950))
+        write_class(tmp_path, "dog", (0, 950))
+        closed, call = tmp_path / "dog", lambda: load(tmp_path)
+    call()
+
+    def without_rights(given, path):  # chmod does not keep root out
+        if path == closed:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return given(path)
+
+    for name in ("listdir", "scandir"):
+        monkeypatch.setattr(os, name, partial(without_rights, getattr(os, name)))
+    with pytest.raises(QuadspikeError, match=rf"{closed.name}: cannot be listed: Permission"):
+        call()
 
 
 def test_times_that_fall_are_refused_or_treated_as_asked(tmp_path):

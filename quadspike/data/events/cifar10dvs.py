@@ -23,7 +23,7 @@ import torch
 from quadspike.data.cifar.names import CIFAR10_NAMES
 from quadspike.data.events.aedat import parse_aedat
 from quadspike.data.events.cache import FrameCache
-from quadspike.data.events.files import Source, archive_members, named
+from quadspike.data.events.files import Source, archive_members, listed, named
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing
 from quadspike.data.events.look import few_clips, verify_recordings
@@ -163,7 +163,7 @@ def _list(root: Path, allow_partial: bool) -> dict[str, dict[int, Source]]:
 def _numbered(root: Path, name: str) -> dict[int, Source]:
     folder, archive = root / name, root / f"{name}.zip"
     if folder.is_dir():
-        sources = [Source(path) for path in folder.glob("*.aedat")]
+        sources = [Source(path) for path in listed(folder)]
     elif archive.is_file():
         sources = [Source(archive, member) for member in archive_members(archive)]
     else:

@@ -91,6 +91,20 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), part) if place % 2 else (-1, part) for place, part in enumerate(parts))
 
 
+def listed(folder: Path) -> list[Path]:
+    """What a folder holds, sorted by `natural`; nothing where there is none.
+
+    Names that begin with a dot are passed over: a Mac leaves a shadow of every file, "._...".
+    """
+    try:
+        found = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise QuadspikeError(f"{folder}: cannot be listed: {error.strerror}") from None
+    return sorted(found, key=lambda path: natural(path.name))
+
+
 def archive_members(path: Path) -> list[str]:
     """The names of the files in a zip archive."""
     try:

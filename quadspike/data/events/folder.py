@@ -10,7 +10,7 @@ from torch import Tensor
 
 from quadspike.data.events.aedat import parse_aedat
 from quadspike.data.events.cache import FrameCache
-from quadspike.data.events.files import Source, named, natural
+from quadspike.data.events.files import Source, listed, named
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing
 from quadspike.data.events.nmnist import parse_nmnist
@@ -123,11 +123,10 @@ def _classes(folder: Path) -> dict[str, list[Source]]:
     if not folder.is_dir():
         raise QuadspikeError(f"{folder}: no such folder")
     classes: dict[str, list[Source]] = {}
-    for child in sorted(folder.glob("[!.]*"), key=lambda path: natural(path.name)):
+    for child in listed(folder):
         if not child.is_dir():
             continue
-        files = sorted(child.glob("[!.]*"), key=lambda path: natural(path.name))
-        found = [Source(path) for path in files if path.suffix.lower() in FORMATS]
+        found = [Source(path) for path in listed(child) if path.suffix.lower() in FORMATS]
         if not found:
             raise QuadspikeError(f"{child}: no event files ({' or '.join(FORMATS)})")
         classes[child.name] = found

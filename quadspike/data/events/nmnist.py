@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from quadspike.data.events.cache import FrameCache
-from quadspike.data.events.files import Source, natural, read_bytes
+from quadspike.data.events.files import Source, listed, read_bytes
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing
 from quadspike.data.events.look import few_clips, verify_recordings
@@ -132,9 +132,7 @@ def _list(folder: Path) -> tuple[list[Source], list[int]]:
     sources: list[Source] = []
     labels: list[int] = []
     for label, digit in enumerate(CLASSES):
-        # Hidden files are the shadows that a Mac leaves of every file, named "._...".
-        files = folder.joinpath(digit).glob("[!.]*.bin")
-        found = sorted(files, key=lambda path: natural(path.name))
+        found = [path for path in listed(folder / digit) if path.suffix == ".bin"]
         if not found:
             raise QuadspikeError(
                 f"{folder / digit}: no .bin files; N-MNIST has the folders Train/0..9 and Test/0..9"
