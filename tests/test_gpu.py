@@ -370,6 +370,15 @@ def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path):
     assert abs(elsewhere.fresh.accuracy - found.recorded) <= 0.003  # one of 359 digits
 
 
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="one GPU alone has no second one")
+def test_any_gpu_can_be_trained_on(tmp_path):
+    for number in (0, 1):
+        place = ["--device", f"cuda:{number}", "--out", str(tmp_path / f"{number}")]
+        assert run_cli("train", "digits-mlp", "--epochs", "1", "--deterministic", *place) == 0
+    first, second = (read_tensors(tmp_path / n / "last.safetensors") for n in "01")
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
 def test_muon_turns_in_bf16_as_in_float32():
     generator = torch.Generator().manual_seed(0)
     shapes = [(128, 64, 3, 3), (512, 256, 3, 3), (256, 128, 1, 1), (64, 3, 3, 3), (256, 512)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ import torch
 from quadspike.data.loader import Batch
 from quadspike.training import Recipe, score
 from quadspike.training.datasets import make_data
-from quadspike.training.distributed import Workers
+from quadspike.training.distributed import Workers, current
 from quadspike.training.graph import CapturedCount, CapturedStep, choose_runners
 from quadspike.training.network import make_network
 from quadspike.training.schedule import make_optimizer
@@ -89,3 +90,11 @@ def test_graphs_are_for_one_process_on_a_gpu(monkeypatch: pytest.MonkeyPatch) ->
     learn, count, _ = runners(gpu, Workers())
     assert isinstance(learn, CapturedStep)
     assert isinstance(count, CapturedCount)
+
+
+def test_a_gpu_that_is_trained_on_is_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph captures what runs on the current GPU, and of a run on another one nothing."""
+    monkeypatch.setattr("torch.cuda.device", lambda device: nullcontext(device))
+    for name, expected in (("cpu", None), ("cuda:1", torch.device("cuda:1"))):
+        with current(torch.device(name)) as found:
+            assert found == expected

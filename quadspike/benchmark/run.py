@@ -12,6 +12,7 @@ from quadspike.benchmark.profile import profile
 from quadspike.benchmark.record import Record, Row
 from quadspike.benchmark.steps import ceilings, floor, own_steps, peer_steps, scaling
 from quadspike.errors import QuadspikeError, check_name
+from quadspike.training.distributed import current
 from quadspike.training.reproducible import algorithms
 
 PARTS: dict[str, Callable[[Job], Iterator[Row]]] = {
@@ -44,7 +45,7 @@ def measure(job: Job, what: tuple[str, ...], record: Record, tell: Callable[[Row
                 f"{name} ({contender.title}) is of the part {owner}, which is not asked for: say "
                 f"--what {' '.join((*what, owner))}, or leave it out of --only"
             )
-    with algorithms(deterministic=False):
+    with algorithms(deterministic=False), current(job.device):
         for name, part in PARTS.items():
             if name in what:
                 for row in part(job):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -105,14 +105,17 @@ def choose_device(name: str, workers: Workers) -> torch.device:
     return device
 
 
+def current(device: torch.device) -> AbstractContextManager[object]:
+    """Make a GPU the one that is meant where none is named: streams and graphs name none."""
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
+
+
 @contextmanager
 def joined(workers: Workers, device: torch.device) -> Iterator[None]:
     """The process group for as long as a run lasts; none for one worker alone."""
     if not workers.many or dist.is_initialized():
         yield
         return
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
     limit = timedelta(minutes=30)
     store, rank, world = next(rendezvous("env://", timeout=limit))

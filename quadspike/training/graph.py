@@ -26,14 +26,19 @@ _SHAPES = 8
 
 
 @cache
-def _side(device: int) -> torch.cuda.Stream:
-    """One stream for all that warms up: with each, cuBLAS takes 64 MiB and keeps them."""
+def _stream(device: int, purpose: str) -> torch.cuda.Stream:
+    """One for all that warms up, one for all captures: with each, cuBLAS takes 64 MiB for good."""
     return torch.cuda.Stream(device)
+
+
+def _recorded(graph: Any, pool: Any = None) -> torch.cuda.graph:
+    """Record in `graph` what is run, on the current device: torch's own stream is of its first."""
+    return torch.cuda.graph(graph, pool, _stream(torch.cuda.current_device(), "capture"))
 
 
 def warm_up(work: Callable[[], object], times: int = _WARM_UPS) -> None:
     """Run what will be captured, away from the current stream, as capturing wants it."""
-    side = _side(torch.cuda.current_device())
+    side = _stream(torch.cuda.current_device(), "warm-up")
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(times):
@@ -44,7 +49,7 @@ def warm_up(work: Callable[[], object], times: int = _WARM_UPS) -> None:
 def capture(work: Callable[[], object], pool: Pool = None) -> Callable[[], None]:
     """`work` as a graph, and how to run it; the caller keeps alive what it reads and writes."""
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool and pool.pool()):
+    with _recorded(graph, pool and pool.pool()):
         work()
     return graph.replay
 
@@ -55,7 +60,7 @@ def make_pool() -> Pool:
     Memory that its last graph has left takes no other one.
     """
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with _recorded(graph):
         torch.zeros(1, device="cuda")  # torch warns of an empty one
     return graph
 

@@ -12,7 +12,13 @@ from quadspike.errors import QuadspikeError, WriteError
 from quadspike.models import Network
 from quadspike.training.compilation import watched
 from quadspike.training.datasets import choose_data
-from quadspike.training.distributed import asked_workers, choose_device, joined, restarted
+from quadspike.training.distributed import (
+    asked_workers,
+    choose_device,
+    current,
+    joined,
+    restarted,
+)
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
 from quadspike.training.folder import GIVEN, RunFolder, sha256, weights_file
@@ -79,7 +85,12 @@ def train(
     folder.check(recipe, resume)
     made_with = environment(place, workers.world)  # now: the files may change while it trains
     first_weights = folder.first_weights(init_from, resume)
-    with algorithms(recipe.deterministic), joined(workers, place), watched(place) as kernels:
+    with (
+        algorithms(recipe.deterministic),
+        current(place),
+        joined(workers, place),
+        watched(place) as kernels,
+    ):
         with spent.on("data"):
             found = choose_data(recipe, data, data_root, place, workers)
         with spent.on("network"):
