@@ -17,6 +17,7 @@ from quadspike.cli.compare import compare
 from quadspike.cli.energy import energy
 from quadspike.cli.evaluate import evaluate
 from quadspike.cli.figures import figures
+from quadspike.cli.interrupts import held_back
 from quadspike.cli.layers import layers
 from quadspike.cli.models import models
 from quadspike.cli.quickstart import quickstart
@@ -62,11 +63,16 @@ GROUPS: dict[str, tuple[str, Commands]] = {
     ),
 }
 
+_TRAINING = ("train", "sweep", "compare", "quickstart")
+
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake ends with one line and exit code 2."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
+        if given and given[0] in _TRAINING and "--help" not in given:
+            with held_back():
+                import quadspike.training  # noqa: F401
         if given and given[0] == "train":
             from quadspike.cli.train import train
 

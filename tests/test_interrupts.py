@@ -1,0 +1,73 @@
+"""Ctrl-C while modules are being imported."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from quadspike.cli.interrupts import held_back
+
+SWALLOWING = """
+import importlib.abc, signal, sys
+
+class Swallowing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "torch":
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:  # as compiled modules may
+                print("swallowed")
+
+sys.meta_path.insert(0, Swallowing())
+from quadspike.cli import program
+program()
+"""
+
+
+def test_an_interrupt_comes_at_the_end_of_the_block() -> None:
+    reached = False
+    with pytest.raises(KeyboardInterrupt), held_back():
+        signal.raise_signal(signal.SIGINT)
+        reached = True
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_ignored_interrupt_stays_ignored_and_another_thread_has_none() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with held_back():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with held_back():
+                pass
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert not errors
+
+
+@pytest.mark.parametrize("command", ["train digits-mlp", "quickstart"])
+def test_a_run_does_not_begin_after_an_interrupt_among_its_imports(command: str, tmp_path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SWALLOWING, *command.split(), "--out", str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 130, done.stderr
+    assert "interrupted" in done.stderr
+    assert "swallowed" not in done.stdout
+    assert not (tmp_path / "run").exists()
