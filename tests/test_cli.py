@@ -33,6 +33,22 @@ def test_the_installed_command_and_the_module_are_the_same_door():
     assert all(name in done.stdout for name in list_models())
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no file here that is always full")
+@pytest.mark.parametrize("command", ["--version", "models"])
+def test_output_onto_a_full_disk_ends_with_one_line(command):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "quadspike", command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("quadspike: cannot write what it says: No space left")
+    assert done.stderr.count("\n") == 1
+
+
 def test_the_version_is_the_package_s(capsys):
     assert run_cli("--version") == 0
     assert capsys.readouterr().out == f"quadspike {__version__}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -111,8 +112,13 @@ def program() -> NoReturn:
         _flush()
     except SystemExit as stop:
         code = stop.code
-    except BrokenPipeError:  # whoever was reading has gone, as `head` does
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:  # where whoever was reading has gone, as `head` does
+            why = f"cannot write what it says: {error.strerror}"
+            print(f"quadspike: {why}; make room and give the same command again", file=sys.stderr)
         code = 1
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # The threads of a process group and Python's own end now and then wait for each other
