@@ -132,6 +132,11 @@ def test_a_norm_that_no_chain_holds_is_not_left_behind():
         fold(net)
 
 
+def test_what_is_no_network_is_not_folded():
+    with pytest.raises(QuadspikeError, match=r"fold takes a quadspike\.Network, got Linear"):
+        fold(nn.Linear(2, 2))
+
+
 def test_a_folded_model_can_be_saved_and_loaded(tmp_path):
     model, x = ready(*CASES[1], shortcut_neuron=False)
     folded = fold(model)

@@ -29,11 +29,16 @@ program()
 
 
 def test_an_interrupt_comes_at_the_end_of_the_block() -> None:
-    reached = False
-    with pytest.raises(KeyboardInterrupt), held_back():
+    said: list[str] = []
+
+    @held_back()
+    def block() -> None:
         signal.raise_signal(signal.SIGINT)
-        reached = True
-    assert reached
+        said.append("at its end")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert said == ["at its end"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -23,6 +23,10 @@ def fold(model: Network) -> Network:
     A norm of the membrane becomes a threshold per channel. The copy gives the same spikes up to
     rounding at the threshold; `check_fold` counts.
     """
+    if not isinstance(model, Network):
+        raise QuadspikeError(
+            f"fold takes a quadspike.Network, got {type(model).__name__}; put it into one"
+        )
     folded = copy.deepcopy(model).eval()
     places = _places(folded)
     for name, synapse, module in pairs(folded, (Soma, BatchNorm)):
