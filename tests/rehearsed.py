@@ -58,6 +58,7 @@ def interrupted() -> None:
         if first.acquire(blocking=False):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has none
     triton.knobs.compilation.listener = interrupt
     rehearse(lambda: learn(steps=4))
 

@@ -136,10 +136,11 @@ def _record(
             "evaluated_epoch": judged[-1]["epoch"],
             "seconds": metrics[-1]["seconds"],
             "seconds_spent_on": {
+                "start": 0.05,
                 "data": 0.1,
                 "network": 0.2,
                 "evaluation": 0.3,
-                "steps": metrics[-1]["seconds"] - 0.6,
+                "steps": metrics[-1]["seconds"] - 0.65,
             },
             "peak_memory_gib": 4.21 if len(names) > 5 else None,
             "firing_rate": sum(_rate(i, names) for i in range(len(names))) / len(names),

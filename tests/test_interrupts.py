@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,6 +14,8 @@ from quadspike.cli.interrupts import held_back
 
 SWALLOWING = """
 import importlib.abc, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Swallowing(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
@@ -26,6 +29,14 @@ sys.meta_path.insert(0, Swallowing())
 from quadspike.cli import program
 program()
 """
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """A shell's background jobs ignore interrupts; these tests may be one."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_comes_at_the_end_of_the_block() -> None:
@@ -43,12 +54,10 @@ def test_an_interrupt_comes_at_the_end_of_the_block() -> None:
 
 
 def test_an_ignored_interrupt_stays_ignored_and_another_thread_has_none() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with held_back():
-            signal.raise_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with held_back():
+        signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     errors: list[BaseException] = []
 
     def work() -> None:
