@@ -5,6 +5,7 @@ import torch
 
 from quadspike import LIF, QIF, QuadspikeError, Soma
 from quadspike.call import Call
+from quadspike.ops import reference
 
 
 def test_is_the_neuron_after_the_norm():
@@ -92,3 +93,21 @@ def test_a_residual_of_another_shape_is_refused():
         soma(torch.zeros(4, 2, 3), residual=torch.zeros(2, 4, 3))
     with pytest.raises(QuadspikeError, match="does not fit"):
         soma(torch.zeros(2, 2, 3, 4, 4), residual=torch.zeros(2, 2, 3, 5, 5))
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_the_reference_rounds_a_gradient_that_comes_from_many_steps_once(place):
+    image, joined = torch.randn(2, 6, 4, 5, 5).bfloat16()
+    weights = torch.rand(8 * 6, 4, 5, 5).bfloat16().float()
+
+    def gradients(dtype):
+        soma = Soma(4)
+        x, residual = (each.to(dtype, copy=True).requires_grad_() for each in (image, joined))
+        options = {"norm": soma.norm, "residual": residual, "place": place}
+        found = reference.soma(x, soma.neuron, steps=8, batch=6, **options)
+        (found.out.float() * weights).sum().backward()
+        return x.grad, residual.grad
+
+    once = [gradient.bfloat16() for gradient in gradients(torch.float32)]
+    for narrow, expected in zip(gradients(torch.bfloat16), once, strict=True):
+        torch.testing.assert_close(narrow, expected, rtol=0.008, atol=0)

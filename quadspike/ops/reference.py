@@ -70,20 +70,22 @@ def soma(
     of a neuron that has one; state and taps keep the plain spikes. A surrogate that draws takes
     `draws`.
     """
+    dtype = compute_dtype(x)
+    # Once for all steps: a gradient that comes from several is summed as wide as that too.
+    wide = x.to(dtype)
     scale = shift = None
     if norm is not None:
-        scale, shift = norm.affine(x, repeats=steps * batch // x.shape[0])
-    dtype = compute_dtype(x)
-    inputs = x.view(-1, batch, *x.shape[1:])
-    residuals = None if residual is None else residual.view(-1, batch, *x.shape[1:])
+        scale, shift = norm.affine(wide, repeats=steps * batch // x.shape[0])
+    inputs = wide.view(-1, batch, *x.shape[1:])
+    residuals = None if residual is None else residual.to(dtype).view(-1, batch, *x.shape[1:])
     start = state.step if state else 0
     p, s = neuron.constants(), neuron.firing_slope.constants(neuron)
-    rest = torch.zeros_like(inputs[0], dtype=dtype)  # in the input's memory layout
+    rest = torch.zeros_like(inputs[0])  # in the input's memory layout
     u, o = (rest, rest) if state is None else (state.u, state.o)
     outputs, membranes, spikes = [], [], []
 
     def current_at(t: int) -> Tensor:
-        current = _step(inputs, t).to(dtype)
+        current = _step(inputs, t)
         if scale is not None and shift is not None:
             current = row(scale, start + t, current) * current + row(shift, start + t, current)
         if residuals is not None and place == "before":
