@@ -23,10 +23,9 @@ def bench(
 ) -> None:
     """Time training steps on random data: ours, the floor under them, and other libraries'.
 
+    For example:
       quadspike bench resnet19 --out bench.json
-
       quadspike bench resnet19 --what peers --only sj-lif-compiled loop --out bench.json
-
       quadspike bench resnet8 --device cpu --what floor step peers
 
     Args:

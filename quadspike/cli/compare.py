@@ -37,13 +37,9 @@ def compare(
     Every method gets the same network, data, epochs and seeds; what it changes is in
     docs/methods.md. Without anything said, all methods on the packaged digits, on a CPU, in
     minutes:
-
       quadspike compare
-
       quadspike compare --methods qif stbp-tdbn tet plif --seeds 3
-
       quadspike compare cifar10-resnet19 --epochs 2 --out runs/cifar10-methods
-
       quadspike compare cifar10-resnet19 --epochs 2 --dry-run
 
     Runs lie in OUT/METHOD/seed-N, the table (Markdown, CSV, LaTeX), the record and a picture in

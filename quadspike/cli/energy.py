@@ -33,13 +33,9 @@ def energy(
 
     For a network by name at stated firing rates, for a run or saved weights on measured ones, or
     for the paper's own table:
-
       quadspike energy resnet19 --dataset cifar10 --timesteps 2
-
       quadspike energy runs/full --json energy.json
-
       quadspike energy --weights model.safetensors --inputs images.npy
-
       quadspike energy --paper
 
     Args:

@@ -20,8 +20,8 @@ def evaluate(
 ) -> None:
     """Repeat a run's evaluation on every test sample, from its saved weights.
 
+    For example:
       quadspike evaluate runs/full
-
       quadspike evaluate runs/full --timesteps 1
 
     Args:

@@ -28,15 +28,10 @@ def layers(
 
     One forward and backward of the recipe's loss on a batch, as in training. Of trained runs, or
     of recipes as they start, also with other fields:
-
       quadspike layers runs/qif runs/lif --figure layers.png
-
       quadspike layers runs/qif --weights initial
-
       quadspike layers runs/qif runs/lif --membranes membranes.png
-
       quadspike layers digits-cnn digits-cnn:window=mean,eta=0.5
-
       quadspike layers records/layers/study-window-h200.json --figure layers.png
 
     Args:

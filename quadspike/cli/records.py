@@ -30,14 +30,11 @@ def add(
 ) -> None:
     """Keep a finished run, a comparison or the runs of a sweep as records: text, no weights.
 
+    For example:
       quadspike records add runs/cifar10-resnet19-qif-t2-seed0
-
       quadspike records add runs/mean --name window/mean-seed0 --note "chosen on held-out images"
-
       quadspike records add runs/full --export weights/full
-
       quadspike records add runs/compare-digits-cnn-short --name digits
-
       quadspike records add runs/sweep-digits-mlp --name neurons
 
     What is not finished, does not add up, or was not made with the source of a commit of this
@@ -116,8 +113,6 @@ def verify(records: Folder = ROOT) -> None:
     and layers, its recipe is valid, its weights are named by their SHA-256, and its commit is in
     this repository with just the source that made it.
 
-      quadspike records verify
-
     Args:
         records: The folder of records, inside the repository of the code.
     """
@@ -142,12 +137,10 @@ def table(
 ) -> None:
     """Print the table of the runs on record in Markdown, beside the paper's figures.
 
+    For example:
       quadspike records table
-
       quadspike records table study-window
-
       quadspike records table fastest
-
       quadspike records table --write README.md
 
     Seeds of the same recipe are one row. A group's table has a column for every field in which
@@ -188,10 +181,9 @@ def figure(
 ) -> None:
     """Draw the runs of groups: how they learn, or what they come to by a field of the recipe.
 
+    For example:
       quadspike records figure study-window --out window.png
-
       quadspike records figure study-window study-threshold --x window --out centres.svg
-
       quadspike records figure study-window --x agreement --out agreement.png
 
     Accuracy is on the held-out images where every run has them, else on the test set. Seeds of
@@ -229,10 +221,9 @@ def export(
 ) -> None:
     """Write a run's last weights in half precision, in safetensors files of a limited size.
 
+    For example:
       quadspike records export runs/full --out weights/full
-
       quadspike records evaluate weights/full
-
       quadspike records add runs/full --export weights/full
 
     Weights of synapses become bfloat16 after training in bf16, where that changes no logit, and

@@ -14,8 +14,8 @@ def report(
 ) -> None:
     """Write one self-contained page about a run, or about several side by side.
 
+    For example:
       quadspike report runs/digits
-
       quadspike report runs/qif runs/lif -o comparison.html
 
     Args:
