@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 import torch
 
 from quadspike.data.loader import Batch
-from quadspike.training import Recipe, score
+from quadspike.training import Recipe, score, train
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, current
 from quadspike.training.graph import CapturedCount, CapturedStep, choose_runners
@@ -98,3 +99,17 @@ def test_a_gpu_that_is_trained_on_is_the_current_one(monkeypatch: pytest.MonkeyP
     for name, expected in (("cpu", None), ("cuda:1", torch.device("cuda:1"))):
         with current(torch.device(name)) as found:
             assert found == expected
+
+
+def test_a_run_makes_its_device_the_current_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    current_ones: list[torch.device] = []
+
+    def noted(device: torch.device) -> nullcontext[None]:
+        current_ones.append(device)
+        return nullcontext()
+
+    monkeypatch.setattr("quadspike.training.start.current", noted)
+    train(RECIPE.but(precision="fp32", epochs=1), out=tmp_path / "run", device="cpu")
+    assert current_ones == [CPU]
