@@ -14,25 +14,12 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
-from triton.backends.compiler import GPUTarget
 
+from benchmarks.instructions import Absent
 from quadspike import Soma
 from quadspike.ops import fused
 from quadspike.ops.rehearsal import rehearse
 from quadspike.ops.triton.launch import launch
-
-
-class Absent:
-    """A GPU to compile for; whatever is launched finds that it has no launcher."""
-
-    def get_current_target(self) -> GPUTarget:
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int) -> int:
-        return 0
 
 
 @triton.jit
@@ -44,9 +31,10 @@ def broken() -> None:
     launch(broken_kernel, 1)(torch.zeros(1))
 
 
-def learn(steps: int = 2) -> None:
+def learn(steps: int = 2, soma: Soma | None = None) -> None:
+    soma = soma or SOMA
     x = torch.randn(3 * steps, 4, 5, 5, requires_grad=True)
-    result = fused.soma(x, SOMA.neuron, norm=SOMA.norm, steps=steps, batch=3, backend="triton")
+    result = fused.soma(x, soma.neuron, norm=soma.norm, steps=steps, batch=3, backend="triton")
     result.out.sum().backward()
 
 
@@ -81,7 +69,7 @@ def compiled(work: Callable[[], None]) -> dict[str, Any]:
     return {"kernels": sorted(kernels), "here": threading.get_ident() in threads, "error": error}
 
 
-SOMA = Soma(4)
+SOMA, STEEP = Soma(4), {"name": "qif", "surrogate": "dspike"}
 
 if __name__ == "__main__":
     triton.runtime.driver.set_active(Absent())
@@ -89,6 +77,7 @@ if __name__ == "__main__":
         "rehearsed": compiled(lambda: rehearse(learn)),
         "again": compiled(lambda: rehearse(learn)),
         "launched": compiled(learn),
+        "sigmoid": compiled(lambda: rehearse(lambda: learn(soma=Soma(4, STEEP)))),
         "broken": compiled(lambda: rehearse(broken)),
         "broken, launched": compiled(broken),
         "interrupted": compiled(interrupted),

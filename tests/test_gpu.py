@@ -180,6 +180,26 @@ def test_a_captured_backward_draws_for_every_step_what_the_reference_draws(layou
     assert not torch.equal(*seen)
 
 
+@pytest.mark.parametrize("surrogate", [n for n in SURROGATES if not create_surrogate(n).draws])
+def test_the_kernels_give_the_reference_s_gradients(surrogate):
+    """On a GPU they have a sigmoid of their own, which no other test runs."""
+    fused, reference = (
+        Soma(24, {"name": "qif", "surrogate": surrogate}, backend=backend).cuda()
+        for backend in ("triton", "reference")
+    )
+    x = torch.randn(32, 24, 9, 9, device="cuda").requires_grad_()
+    weights = torch.randn_like(x)
+    inputs = ([x, soma.norm.weight, soma.norm.bias] for soma in (fused, reference))
+    found, expected = (
+        torch.autograd.grad(soma(x, Call(4, 8)), each, weights)
+        for soma, each in zip((fused, reference), inputs, strict=True)
+    )
+    # A membrane within rounding of the threshold or an edge may fall on the other side.
+    apart = [(a - b).abs() / b.abs().max() for a, b in zip(found, expected, strict=True)]
+    assert (apart[0] > 1e-4).double().mean() < 1e-3
+    assert max(sums.max() for sums in apart[1:]) < 0.01
+
+
 def test_folding_and_streaming_on_the_gpu():
     x = torch.randn(16, 3, 16, 16, dtype=torch.float64, device="cuda")
     model = calibrate(create_model("resnet8", timesteps=3).double().cuda(), x)

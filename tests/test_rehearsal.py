@@ -67,6 +67,11 @@ def test_a_kernel_that_cannot_be_compiled_says_so_when_it_is_launched(
     assert found["broken, launched"]["error"] == "CompilationError"
 
 
+def test_a_surrogate_s_sigmoid_compiles_for_a_gpu(found: dict[str, Any]) -> None:
+    """Not the one that the interpreter runs in the other tests."""
+    assert found["sigmoid"]["kernels"].count("backward_kernel") == 2
+
+
 def test_after_an_interrupt_one_can_rehearse_again(found: dict[str, Any]) -> None:
     assert found["interrupted"]["error"] == "KeyboardInterrupt"
     assert found["after that"]["error"] is None

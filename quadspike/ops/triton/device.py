@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 from quadspike.ops import equations
 from quadspike.ops.signature import Arguments
@@ -60,13 +61,24 @@ def number(condition):  # type: ignore[no-untyped-def]
     return result
 
 
+@triton.jit
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    """Like Triton's, in half its instructions: those keep denormal numbers, added to 1 here."""
+    return libdevice.fast_dividef(1.0, 1.0 + libdevice.fast_expf(-x))
+
+
+_NAMES = {"to": "number", "sqrt": "tl.sqrt", "sigmoid": "sigmoid"}
+if triton.knobs.runtime.interpret:  # which has no such library
+    _NAMES["sigmoid"] = "tl.sigmoid"
+
+
 @cache
 def device_function(
     function: Callable[..., Any], fields: tuple[str, ...], zeros: tuple[bool, ...]
 ) -> Any:
     """`function` for the GPU: no annotations, `p.field` as the place in a plain tuple,
-    `value.to(dtype)` as `number(value)`, and `abs` and `sqrt` as Triton's. What a constant that
-    is zero multiplies is left out."""
+    `value.to(dtype)` as `number(value)`, and `abs`, `sqrt` and `sigmoid` as functions. What a
+    constant that is zero multiplies is left out."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = tree.body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -79,7 +91,7 @@ def device_function(
     name = f"{function.__module__}.{function.__qualname__}"
     filename = f"<{name} {id(function)} {fields} {zeros}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    scope = {**function.__globals__, "tl": tl, "number": number}
+    scope = {**function.__globals__, "tl": tl, "number": number, "sigmoid": sigmoid}
     exec(compile(source, filename, "exec"), scope)
     return triton.jit(scope[function.__name__])
 
@@ -122,7 +134,7 @@ class _Places(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "abs":
             return ast.copy_location(ast.Call(_of_triton("abs"), node.args, []), node)
-        if not (isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "sqrt")):
+        if not (isinstance(node.func, ast.Attribute) and node.func.attr in _NAMES):
             return node
-        ours = _of_triton("sqrt") if node.func.attr == "sqrt" else ast.Name("number", ast.Load())
+        ours = ast.parse(_NAMES[node.func.attr], mode="eval").body
         return ast.copy_location(ast.Call(ours, [node.func.value], []), node)
