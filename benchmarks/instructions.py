@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
-os.environ.pop("TRITON_INTERPRET", None)
 import triton
 from triton.backends.compiler import GPUTarget
 
@@ -101,6 +99,8 @@ def counted(neuron: dict[str, Any]) -> dict[str, float]:
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         raise SystemExit(__doc__)
+    if triton.knobs.runtime.interpret:
+        raise SystemExit("an interpreter has no instructions: unset TRITON_INTERPRET")
     triton.runtime.driver.set_active(Absent())
     with tempfile.TemporaryDirectory() as cache:
         os.environ["TRITON_CACHE_DIR"] = cache
