@@ -24,7 +24,8 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> Passing:
 
 
 def test_the_inner_of_two_claims_has_its_time_for_itself(passing: Passing) -> None:
-    spent = Spending(called=-1)
+    spent = Spending()
+    passing(1)
     with spent.on("steps"):
         passing(2)
         with spent.on("capture"):

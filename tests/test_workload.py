@@ -38,7 +38,7 @@ def test_the_time_left_is_by_the_work_left(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     late = RECIPE.but(train_timesteps=1, full_epochs=2)
-    clock = Clock(90.0, 0.0, 60.0, 10, Workload(late, 8, PER_EPOCH))
+    clock = Clock(60.0, 10, Workload(late, 8, PER_EPOCH))
     now[0] = 105.0  # five seconds for the second epoch, a tenth of the work
     assert clock.left(20) == pytest.approx(40.0)
     assert clock.left(40) == 0.0

@@ -1,4 +1,4 @@
-"""How long a run has taken, how fast it goes, and when to save."""
+"""How fast a run goes, and when to save."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from quadspike.training.workload import Workload
 
 
 class Clock:
-    """Time spent in all parts of the run since `called`, and the pace of this part from now on."""
+    """The pace of this part of the run, from now on."""
 
-    def __init__(
-        self, called: float, before: float, save_every: float, step: int, workload: Workload
-    ) -> None:
-        self._called, self._start, self._before = called, time.monotonic(), before
-        self._every, self._saved = save_every, time.monotonic()
+    def __init__(self, save_every: float, step: int, workload: Workload) -> None:
+        self._start = self._saved = time.monotonic()
+        self._every = save_every
         self._first_step, self._workload = step, workload
-
-    def seconds(self) -> float:
-        return self._before + time.monotonic() - self._called
 
     def save_due(self) -> bool:
         return time.monotonic() - self._saved >= self._every

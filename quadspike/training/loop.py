@@ -111,15 +111,14 @@ class Training:
     def total_step(self) -> int:
         return self.progress.epoch * self.per_epoch + self.progress.step
 
-    def run(self, stop: Stop, save_every: float, called: float, keep: Callable[[], None]) -> Result:
+    def run(self, stop: Stop, save_every: float, keep: Callable[[], None]) -> Result:
         """All epochs that are left; saves and ends early when `stop` says so.
 
-        The time counts from `called` on, by the monotonic clock. `keep` is called before anything
-        is written; see `RunFolder.opened`.
+        `keep` is called before anything is written; see `RunFolder.opened`.
         """
         self.keep = keep
         workload = Workload(self.recipe, self.data.geometry.size, self.per_epoch)
-        self.clock = Clock(called, self.progress.seconds, save_every, self.total_step, workload)
+        self.clock = Clock(save_every, self.total_step, workload)
         left = self.progress.epoch < self.recipe.epochs
         if left or not self.progress.environments:  # what an older version saved has none
             self.progress.made_with(self.made_with)
@@ -216,7 +215,7 @@ class Training:
             line |= found
             self._warn(ailments)
             self._keep_best(line, epoch)
-        line["seconds"] = round(self.clock.seconds(), 3)
+        line["seconds"] = round(sum(self.spent.seconds().values()), 3)
         line["images_per_second"] = self._images_per_second()
         self.progress.history.append(line)
         self.progress.epoch, self.progress.step = epoch, 0
@@ -252,8 +251,8 @@ class Training:
             self.best = copy_weights(self.judge.network)
 
     def _save(self, totals: torch.Tensor | None = None) -> None:
-        self.progress.seconds = self.clock.seconds()
         self.progress.spent = self.spent.seconds()
+        self.progress.seconds = sum(self.progress.spent.values())
         self._images_per_second()
         self.progress.kernels = asdict(self.kernels)
         if self.workers.first:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Spending:
-    """Seconds since `called` by what they went into, to begin with the start.
+    """Seconds of a run by what they went into, from now on; to begin with, its start.
 
     >>> spent = Spending()
     >>> with spent.on("steps"), spent.on("capture"):  # the inner one's time is its own
@@ -17,9 +17,8 @@ class Spending:
     ['start', 'steps', 'capture']
     """
 
-    def __init__(self, called: float | None = None) -> None:
-        self._since = time.monotonic() if called is None else called
-        self._what = "start"
+    def __init__(self) -> None:
+        self._since, self._what = time.monotonic(), "start"
         self._seconds: dict[str, float] = {}
 
     def add(self, earlier: Mapping[str, float]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -62,8 +61,7 @@ def train(
     >>> result.status
     'finished'
     """
-    called = time.monotonic()
-    spent = Spending(called)
+    spent = Spending()
     if not isinstance(recipe, Recipe):
         raise QuadspikeError(
             f"train takes a Recipe, got {recipe!r}; make one with create_recipe or Recipe(...)"
@@ -149,7 +147,7 @@ def train(
                 )
             if workers.first:
                 folder.forget_end(going_on)
-            return run.run(stop, 60 * checkpoint_minutes, called, keep)
+            return run.run(stop, 60 * checkpoint_minutes, keep)
 
 
 def default_folder(recipe: Recipe) -> Path:
