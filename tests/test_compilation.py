@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from quadspike.training.compilation import Kernels, watched
+from quadspike.training.compilation import Kernels, counts, watched
 
 triton = pytest.importorskip("triton", reason="Triton is not installed")
 CUDA = torch.device("cuda")
@@ -80,6 +81,21 @@ def test_parts_of_a_run_add_up():
     found.add({})
     found.add({"compiled": 3, "cached": 0, "seconds": 0.25})
     assert found == Kernels(compiled=5, cached=1, seconds=0.75)
+
+
+def test_what_an_earlier_part_compiled_was_not_there_beforehand():
+    with watched(CUDA) as earlier:
+        compile_fill("fp32")
+    with watched(CUDA):
+        compile_fill("i64")
+    with watched(CUDA) as found:
+        compile_fill("fp32")
+        compile_fill("i64")
+        found.add(asdict(earlier))  # only now is its checkpoint read
+        compile_fill("fp32")
+        compile_fill("fp64")
+    assert (found.compiled, found.cached) == (2, 1)
+    assert counts(asdict(found)) == {"compiled": 2, "cached": 1, "seconds": found.seconds}
 
 
 def test_on_a_cpu_nothing_is_counted():

@@ -21,6 +21,7 @@ from quadspike.data.split import Split
 from quadspike.errors import WriteError
 from quadspike.models import create_model, save_model
 from quadspike.training.checkpoint import load_checkpoint
+from quadspike.training.evaluate import evaluate
 from quadspike.training.folder import RunFolder
 from quadspike.training.observer import Observer
 from quadspike.training.recipe import Recipe
@@ -184,6 +185,17 @@ def test_a_run_that_is_stopped_once_its_folder_is_gone_can_go_on(tmp_path, monke
     assert train(RECIPE, **given, observers=[Stopper()]).status == "stopped"
     monkeypatch.undo()
     assert train(RECIPE, **given, resume=True).status == "finished"
+
+
+def test_a_run_whose_folder_goes_after_its_last_checkpoint_is_a_run_all_the_same(tmp_path):
+    class Remover(Observer):
+        def saved(self, step):
+            shutil.rmtree(tmp_path / "run", ignore_errors=True)
+
+    train(RECIPE, out=tmp_path / "run", device="cpu", observers=[Remover()])
+    assert len((tmp_path / "run/metrics.jsonl").read_text().splitlines()) == RECIPE.epochs
+    assert (tmp_path / "run/recipe.json").exists()
+    assert evaluate(tmp_path / "run", device="cpu").recorded is not None
 
 
 @pytest.mark.parametrize("ended", [True, False])

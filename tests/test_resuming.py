@@ -17,9 +17,10 @@ from quadspike import QuadspikeError
 from quadspike.data.split import Split
 from quadspike.training import Observer, Recipe, start, train
 from quadspike.training.checkpoint import load_checkpoint, save_checkpoint
-from quadspike.training.compilation import Kernels
+from quadspike.training.compilation import Kernels, counts
 from quadspike.training.evaluate import evaluate
 from quadspike.training.judge import Judge
+from quadspike.training.loop import OTHER_SOURCE
 from tests.record_cases import tiny
 
 
@@ -108,6 +109,13 @@ def test_every_part_notes_what_it_was_made_with_when_it_began(tmp_path: Path, mo
     record = json.loads((tmp_path / "run/record.json").read_text())
     assert record["environment"] == {"source": "b"}
     assert record["earlier_environments"] == [{"source": "a"}]
+    assert record["notes"] == [OTHER_SOURCE]
+
+
+def test_parts_of_one_source_are_not_warned_of(tmp_path: Path) -> None:
+    for resume in (False, True):
+        run(tmp_path / "run", tiny(epochs=3), resume=resume, stop_after=None if resume else 1e-6)
+    assert json.loads((tmp_path / "run/record.json").read_text())["notes"] == []
 
 
 def test_an_ended_run_from_before_its_code_was_noted_can_be_resumed(tmp_path: Path) -> None:
@@ -216,7 +224,7 @@ def test_the_kernels_of_all_parts_are_counted(tmp_path: Path, monkeypatch) -> No
     for resume in (False, True, True):  # stopped, finished, and nothing left
         run(tmp_path / "run", tiny(epochs=3), resume=resume, stop_after=None if resume else 1e-6)
     found = load_checkpoint(tmp_path / "run/checkpoint.safetensors").progress.kernels
-    assert found == {"compiled": 6, "cached": 2, "seconds": 1.0}
+    assert counts(found) == {"compiled": 6, "cached": 2, "seconds": 1.0}
 
 
 def test_weights_from_within_an_epoch_are_not_compared_with_its_start(tmp_path: Path) -> None:

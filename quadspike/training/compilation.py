@@ -6,7 +6,7 @@ import importlib.util
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
@@ -22,11 +22,33 @@ class Kernels:
     """Compiled beforehand: found on disk."""
     seconds: float = 0.0
     """In which at least one was being compiled."""
+    ours: list[str] = field(default_factory=list)
+    """Those that were compiled: a later part of the same run finds them, which does not count."""
+    found: list[str] = field(default_factory=list)
 
     def add(self, earlier: Mapping[str, Any]) -> None:
         """Count what an earlier part of the same run had."""
         for name, count in earlier.items():
-            setattr(self, name, getattr(self, name) + count)
+            setattr(self, name, count + getattr(self, name))
+        others = [kernel for kernel in self.found if kernel not in self.ours]
+        self.cached -= len(self.found) - len(others)
+        self.found = others
+
+    def compile(self, kernel: str) -> None:
+        """Note one that was compiled."""
+        self.compiled += 1
+        self.ours.append(kernel)
+
+    def find(self, kernel: str) -> None:
+        """Note one that the cache had."""
+        if kernel not in self.ours:
+            self.cached += 1
+            self.found.append(kernel)
+
+
+def counts(kernels: Mapping[str, Any]) -> dict[str, Any]:
+    """Of `asdict(Kernels())`, what a record says."""
+    return {name: kernels[name] for name in ("compiled", "cached", "seconds") if name in kernels}
 
 
 @contextmanager
@@ -39,7 +61,6 @@ def watched(device: torch.device) -> Iterator[Kernels]:
     from triton import knobs
 
     before = knobs.compilation.listener
-    ours: set[str] = set()
     spans: list[tuple[float, float]] = []
     """When kernels were being compiled, one span after the other."""
     one_at_a_time = Lock()  # many threads compile
@@ -47,7 +68,6 @@ def watched(device: torch.device) -> Iterator[Kernels]:
     def compiled(seconds: float) -> None:
         end = time.monotonic()
         start = end - seconds
-        found.compiled += 1
         found.seconds += seconds
         while spans and spans[-1][1] > start:
             begun, ended = spans.pop()
@@ -59,10 +79,10 @@ def watched(device: torch.device) -> Iterator[Kernels]:
         kernel = told["metadata"]["hash"]
         with one_at_a_time:
             if not told["cache_hit"]:
-                ours.add(kernel)
+                found.compile(kernel)
                 compiled(told["times"].total / 1e6)
-            elif kernel not in ours:
-                found.cached += 1
+            else:
+                found.find(kernel)
             if before is not None:
                 before(**told)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from quadspike.training.compilation import counts
 from quadspike.training.folder import sha256
 from quadspike.training.memory import peak_gib
 from quadspike.training.network import copy_weights, count_parameters, write_weights
@@ -62,6 +63,9 @@ def finish(run: Training, code: int) -> Result:
 
 
 def _write(run: Training, summary: dict[str, Any]) -> None:
+    run.keep()
+    if run.progress.history:  # again: the folder may be another than a moment ago
+        run.folder.write_metrics(run.progress.history)
     network = run.judge.network
     weights = {"last": copy_weights(network)}
     if run.best is not None:
@@ -79,7 +83,7 @@ def _write(run: Training, summary: dict[str, Any]) -> None:
             "parameters": count_parameters(run.network),
             "environment": run.progress.environments[-1],
             "earlier_environments": run.progress.environments[:-1],
-            "kernels": run.progress.kernels if run.device.type == "cuda" else None,
+            "kernels": counts(run.progress.kernels) if run.device.type == "cuda" else None,
             "metrics": run.progress.history,
             "summary": summary,
             "layers": found["layers"],

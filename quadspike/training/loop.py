@@ -43,6 +43,10 @@ from quadspike.training.workload import Workload
 
 LOOK_EVERY = {"cpu": 1, "cuda": 50}
 """Most steps between two looks at the device; each waits for it, and then it for the host."""
+OTHER_SOURCE = (
+    "parts of this run were made with different source: no one commit can repeat it, so that "
+    "records add will refuse it"
+)
 
 
 @dataclass
@@ -122,6 +126,8 @@ class Training:
         left = self.progress.epoch < self.recipe.epochs
         if left or not self.progress.environments:  # what an older version saved has none
             self.progress.made_with(self.made_with)
+        if len({part["source"] for part in self.progress.environments}) > 1:
+            self.notes = (*self.notes, OTHER_SOURCE)
         beginning = Beginning(
             self.recipe,
             count_parameters(self.network),
