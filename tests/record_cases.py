@@ -33,11 +33,11 @@ def make_repository(folder: Path) -> Path:
     return folder
 
 
-def commit(folder: Path, message: str) -> str:
+def commit(folder: Path, message: str, *options: str) -> str:
     """Commit everything; the commit's name."""
     git(folder, "add", "-A")
     who = ("-c", "user.name=nobody", "-c", "user.email=nobody@localhost")
-    git(folder, *who, "commit", "-q", "--no-verify", "-m", message)
+    git(folder, *who, "commit", "-q", "--no-verify", "-m", message, *options)
     return git(folder, "rev-parse", "HEAD")
 
 

@@ -228,7 +228,6 @@ def test_source_that_no_commit_has_or_another_commit_proves_nothing(run, reposit
         for noted, clean, said in (
             (first, True, None),
             (second, True, "the source at commit"),
-            ("1" * 40, True, "is not in this repository"),
         ):
             change(run / "record.json", ("environment", "commit"), noted)
             change(run / "record.json", ("environment", "clean"), clean)
@@ -237,12 +236,19 @@ def test_source_that_no_commit_has_or_another_commit_proves_nothing(run, reposit
             else:
                 with pytest.raises(QuadspikeError, match=said):
                     record_run(run, Repository(repository))
-        for noted, said in ((None, "made where git was not"), (second, "made with changes on top")):
+        gone = commit(repository, "as before", "--allow-empty")
+        git(repository, "reset", "-q", "--soft", second)
+        for noted, clean, said in (
+            (None, None, "made where git was not"),
+            (second, False, "made with changes on top"),
+            (gone, True, "at commit .* not in the history"),  # amended, and in no other clone
+            ("1" * 40, True, "at commit 1111111111, which is not in the history"),
+        ):
             change(run / "record.json", ("environment", "commit"), noted)
-            change(run / "record.json", ("environment", "clean"), False if noted else None)
+            change(run / "record.json", ("environment", "clean"), clean)
             found = json.loads(record_run(run, Repository(repository))[RECORD])
             assert found["commit"] == first  # the source that made it, not the newest, nor HEAD's
-            other = shutil.copytree(run, tmp_path / f"other-{noted}")
+            other = shutil.copytree(run, tmp_path / f"other-{noted}-{clean}")
             change(other / "record.json", ("environment", "source"), "0" * 64)
             with pytest.raises(QuadspikeError, match=said):
                 record_run(other, Repository(repository))
@@ -253,10 +259,14 @@ def test_source_that_no_commit_has_or_another_commit_proves_nothing(run, reposit
 
 def test_a_record_is_of_the_commit_that_its_run_noted(record, repository):
     content = json.loads((record / "record.json").read_text())
-    noted = {**content["environment"], "commit": "1" * 40}
-    prove({**noted, "clean": False}, content["commit"], Repository(repository))
-    with pytest.raises(QuadspikeError, match="the run noted commit 1111111111"):
-        prove({**noted, "clean": True}, content["commit"], Repository(repository))
+    first = content["commit"]
+    second = commit(repository, "no other source", "--allow-empty")
+    noted = {**content["environment"], "commit": second}
+    prove({**noted, "clean": False}, first, Repository(repository))
+    with pytest.raises(QuadspikeError, match=f"the run noted commit {second}"):
+        prove({**noted, "clean": True}, first, Repository(repository))
+    git(repository, "reset", "-q", "--soft", first)
+    prove({**noted, "clean": True}, first, Repository(repository))
 
 
 # -- what verify notices ---------------------------------------------------------------------

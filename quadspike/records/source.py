@@ -24,8 +24,8 @@ class Repository:
     path: Path
 
     def has(self, commit: str) -> bool:
-        """Whether a commit exists."""
-        return _git(self.path, "cat-file", "-e", f"{commit}^{{commit}}").returncode == 0
+        """Whether a commit is in the history up to HEAD, and so in every clone of it."""
+        return _git(self.path, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0
 
     def fingerprint(self, commit: str) -> str:
         """What `source_fingerprint` says where just that commit is checked out."""
@@ -40,7 +40,7 @@ class Repository:
 
 def prove(environment: Mapping[str, Any], commit: str, repository: Repository) -> None:
     """Refuse a record unless `commit` holds just the code that made it."""
-    noted, source = _unchanged(environment), environment.get("source")
+    noted, source = _unchanged(environment, repository), environment.get("source")
     if not source:
         raise QuadspikeError("it has no fingerprint of the source it was made with")
     if noted not in (None, commit):
@@ -59,12 +59,14 @@ def prove(environment: Mapping[str, Any], commit: str, repository: Repository) -
 
 def find_commit(environment: Mapping[str, Any], repository: Repository) -> str:
     """The commit of the code that made something, by what it noted or by its fingerprint."""
-    found = _unchanged(environment) or repository.find(str(environment.get("source")))
+    source = str(environment.get("source"))
+    found = _unchanged(environment, repository) or repository.find(source)
     if found is None:
-        noted = environment.get("commit")
-        where = (
-            f"with changes on top of commit {noted[:10]}" if noted else "where git was not at hand"
-        )
+        noted, where = environment.get("commit"), "where git was not at hand"
+        if noted:
+            on = "at" if environment.get("clean") else "with changes on top of"
+            where = f"{on} commit {noted[:10]}"
+            where += "" if repository.has(noted) else ", which is not in the history up to HEAD"
         raise QuadspikeError(
             f"it was made {where}, and no commit up to HEAD has its source; commit that source, or "
             "check out a branch that has it"
@@ -72,9 +74,10 @@ def find_commit(environment: Mapping[str, Any], repository: Repository) -> str:
     return found
 
 
-def _unchanged(environment: Mapping[str, Any]) -> str | None:
-    """The commit that was checked out, if nothing was changed on top of it."""
-    return environment.get("commit") if environment.get("clean") is True else None
+def _unchanged(environment: Mapping[str, Any], repository: Repository) -> str | None:
+    """The commit that was checked out, if nothing was changed on top of it, nor it since."""
+    noted = environment.get("commit") if environment.get("clean") is True else None
+    return noted if noted and repository.has(noted) else None
 
 
 @cache
