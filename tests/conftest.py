@@ -91,6 +91,14 @@ def seeded() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture(params=["triton", "vectorised"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """The fast paths."""
+    if request.param == "triton":
+        pytest.importorskip("triton")
+    return str(request.param)
+
+
 @pytest.fixture
 def device() -> str:
     """Where kernels run: a GPU, or the CPU in Triton's interpreter."""

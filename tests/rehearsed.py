@@ -9,6 +9,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from quadspike import Soma
 from quadspike.ops import fused
 from quadspike.ops.rehearsal import rehearse
 from quadspike.ops.triton.launch import launch
+from tests.own_neurons import Exponential, Gated, Inside, Rectified, Tangent, Waves
 
 
 @triton.jit
@@ -70,6 +72,7 @@ def compiled(work: Callable[[], None]) -> dict[str, Any]:
 
 
 SOMA, STEEP = Soma(4), {"name": "qif", "surrogate": "dspike"}
+OWN = [Exponential(surrogate=Tangent()), Rectified(surrogate=Waves()), Gated(surrogate=Inside())]
 
 if __name__ == "__main__":
     triton.runtime.driver.set_active(Absent())
@@ -78,6 +81,7 @@ if __name__ == "__main__":
         "again": compiled(lambda: rehearse(learn)),
         "launched": compiled(learn),
         "sigmoid": compiled(lambda: rehearse(lambda: learn(soma=Soma(4, STEEP)))),
+        **{own.name: compiled(partial(rehearse, partial(learn, soma=Soma(4, own)))) for own in OWN},
         "broken": compiled(lambda: rehearse(broken)),
         "broken, launched": compiled(broken),
         "interrupted": compiled(interrupted),

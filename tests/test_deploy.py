@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch._subclasses import FakeTensorMode
+from torch.nn.utils import parametrizations, prune
+from torch.nn.utils.parametrize import remove_parametrizations
 
 from quadspike import (
     LIF,
@@ -197,6 +199,20 @@ def test_folding_keeps_an_existing_bias():
     calibrate(net, torch.randn(64, 6, dtype=torch.float64))
     check = check_fold(net, fold(net), torch.randn(64, 6, dtype=torch.float64))
     assert check.changed_spikes == 0
+
+
+@pytest.mark.parametrize("made", [parametrizations.weight_norm, prune.identity])
+def test_a_weight_that_is_computed_from_others_cannot_be_folded(made):
+    net = Network(nn.Linear(6, 5), Soma(5), nn.Linear(5, 2), timesteps=3)
+    made(net[0], "weight")
+    net(torch.randn(4, 6))
+    with pytest.raises(QuadspikeError, match=r"'1': the weight of its .*Linear is computed"):
+        fold(net)
+    if made is prune.identity:
+        prune.remove(net[0], "weight")
+    else:
+        remove_parametrizations(net[0], "weight")
+    fold(net)
 
 
 def test_a_norm_without_a_synapse_before_it_cannot_be_folded():

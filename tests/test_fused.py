@@ -19,13 +19,6 @@ from tests.kernel_cases import twins
 from tests.two_workers import of_two
 
 
-@pytest.fixture(params=["triton", "vectorised"])
-def backend(request):
-    if request.param == "triton":
-        pytest.importorskip("triton")
-    return request.param
-
-
 @pytest.fixture
 def device(backend):
     return "cuda" if backend == "triton" and torch.cuda.is_available() else "cpu"

@@ -109,6 +109,22 @@ def test_taps_see_the_membrane_that_meets_the_threshold():
     assert torch.equal(seen["spikes"], (seen["membrane"] >= 0.5).float())
 
 
+@pytest.mark.parametrize("backend", ["reference", "vectorised", "triton"])
+def test_grades_are_as_exact_in_half_precision_as_in_the_reference(backend):
+    """They pass from step to step, where spikes are exact in any type."""
+    soma = Soma(16, "lif", "mpbn", timesteps=8, backend=backend)
+    soma.neuron.graded = True
+    x, weights = torch.randn(2, 8, 8, 16, 4, 4).bfloat16()
+    gradients = []
+    for norm, dtype in ((soma, torch.bfloat16), (copy.deepcopy(soma).double(), torch.float64)):
+        norm.backend = backend if dtype == torch.bfloat16 else "reference"
+        given = x.to(dtype, copy=True).requires_grad_()
+        norm(given).backward(weights.to(dtype))
+        gradients.append(given.grad.double())
+    found, truth = gradients
+    assert (found - truth).norm() < 0.005 * truth.norm()
+
+
 def test_a_stream_equals_one_call():
     soma = ready().eval()
     x = torch.randn(3, 4, 5)

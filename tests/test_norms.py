@@ -22,6 +22,15 @@ def formula(x, norm):
     return norm.weight.view(shape) * hat + norm.bias.view(shape)
 
 
+def test_a_threshold_in_a_tensor_is_a_number(backend):
+    soma = Soma(8, norm=None, backend=backend)
+    x = torch.randn(4, 3, 8, 5)
+    soma.norm = TDBatchNorm(8, u_th=0.5)
+    expected = soma(x)
+    soma.norm = TDBatchNorm(8, u_th=torch.tensor(0.5))
+    assert torch.equal(soma(x), expected)
+
+
 @pytest.mark.parametrize(
     ("kind", "shape"), [(TDBatchNorm2d, (3, 4, 5, 6, 7)), (TDBatchNorm1d, (3, 8, 5))]
 )

@@ -72,6 +72,12 @@ def test_a_surrogate_s_sigmoid_compiles_for_a_gpu(found: dict[str, Any]) -> None
     assert found["sigmoid"]["kernels"].count("backward_kernel") == 2
 
 
+@pytest.mark.parametrize("name", ["exponential", "rectified", "gated"])
+def test_lines_of_one_s_own_compile_for_a_gpu(found: dict[str, Any], name: str) -> None:
+    kernels = found[name]["kernels"]
+    assert [kernels.count(f"{kind}_kernel") for kind in ("apply", "backward")] == [1, 2]
+
+
 def test_after_an_interrupt_one_can_rehearse_again(found: dict[str, Any]) -> None:
     assert found["interrupted"]["error"] == "KeyboardInterrupt"
     assert found["after that"]["error"] is None

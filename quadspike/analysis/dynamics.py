@@ -18,6 +18,7 @@ from torch import Tensor
 
 from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons import QIF, MembraneDensity, Neuron
+from quadspike.neurons.numbers import evaluated
 
 Array = NDArray[np.float64]
 Stability = Literal["stable", "unstable", "undecided"]
@@ -124,7 +125,7 @@ def step(neuron: Neuron, u: ArrayLike, input: float = 0.0) -> Array:
     0.375
     """
     values = np.asarray(u, dtype=np.float64)
-    return np.asarray(neuron.advance(values, 0.0, input, constants(neuron)))
+    return evaluated(neuron.advance, values, 0.0, input, p=constants(neuron))
 
 
 def orbit(neuron: Neuron, start: float, steps: int, input: float = 0.0) -> Array:
@@ -144,7 +145,7 @@ def orbit(neuron: Neuron, start: float, steps: int, input: float = 0.0) -> Array
     path = np.full(steps + 1, np.inf)
     path[0] = start
     for t in range(steps):
-        following = neuron.advance(float(path[t]), 0.0, input, p)
+        following = float(evaluated(neuron.advance, path[t], 0.0, input, p=p))
         if not math.isfinite(following):
             break
         path[t + 1] = following

@@ -27,6 +27,13 @@ def fold(model: Network) -> Network:
         raise QuadspikeError(
             f"fold takes a quadspike.Network, got {type(model).__name__}; put it into one"
         )
+    for name, synapse, _ in pairs(model, (Soma, BatchNorm)):
+        if isinstance(synapse, Synapse) and "weight" not in synapse._parameters:
+            raise QuadspikeError(
+                f"cannot fold layer {name!r}: the weight of its {type(synapse).__name__} is "
+                "computed from others; make it one first, with remove_parametrizations or "
+                "prune.remove"
+            )
     folded = copy.deepcopy(model).eval()
     places = _places(folded)
     for name, synapse, module in pairs(folded, (Soma, BatchNorm)):

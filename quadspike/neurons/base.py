@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from quadspike import ops
 from quadspike.errors import QuadspikeError, not_floating
 from quadspike.neurons.density import Equation, MembraneDensity
-from quadspike.neurons.numbers import as_parameter, brief, detached, everywhere, plain
+from quadspike.neurons.numbers import as_parameter, brief, detached, evaluated, everywhere, plain
 from quadspike.state import State
 from quadspike.surrogates import Ramp, Surrogate, create_surrogate
 
@@ -343,7 +343,8 @@ def _stationary_statistics(
 def _stationary(
     advance: Callable[..., Any], fire: Callable[..., Any], p: Any, mean: float, std: float
 ) -> MembraneDensity:
-    gain = advance(0.0, 0.0, 1.0, p) - advance(0.0, 0.0, 0.0, p)  # some scale their input
+    there, rest = (evaluated(advance, 0.0, 0.0, x, p=p) for x in (1.0, 0.0))
+    gain = float(there - rest)  # some scale their input
     return MembraneDensity.stationary(Equation(advance, fire), p, gain * mean, gain * std)
 
 

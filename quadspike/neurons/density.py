@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from quadspike.errors import QuadspikeError
+from quadspike.neurons.numbers import evaluated
 
 Array = NDArray[np.float64]
 _MOST_NODES = 1500
@@ -94,7 +95,7 @@ class MembraneDensity:
         """The density after `steps` steps from rest (u = 0, no spike)."""
         if steps < 1:
             raise QuadspikeError(f"a density needs steps >= 1, got {steps}")
-        start = float(equation.advance(0.0, 0.0, 0.0, p)) + input_mean
+        start = float(evaluated(equation.advance, 0.0, 0.0, 0.0, p=p)) + input_mean
         first = cls(float(p.u_th), np.array([start]), np.array([1.0]), input_std)
         if steps == 1:
             return first
@@ -154,8 +155,8 @@ def _grid(
         raise QuadspikeError(f"the input needs a finite mean and std > 0, got {mean}, {std}")
 
     def carry(u: Array) -> Array:
-        fired = np.asarray(equation.fire(u, p), dtype=np.float64)
-        return np.asarray(equation.advance(u, fired, 0.0, p)) + mean
+        fired = evaluated(equation.fire, u, p=p)
+        return evaluated(equation.advance, u, fired, 0.0, p=p) + mean
 
     reach = 9 * std
     low = p.u_th - reach

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from quadspike.errors import QuadspikeError
@@ -16,6 +18,12 @@ from quadspike.errors import QuadspikeError
 def everywhere(condition: Any) -> bool:
     """Whether a comparison of numbers or tensors holds for every element."""
     return bool(condition.all()) if isinstance(condition, Tensor) else bool(condition)
+
+
+def evaluated(line: Callable[..., Any], *points: Any, p: Any) -> NDArray[np.float64]:
+    """A line at numbers or arrays, in float64; as tensors, whose methods it may call."""
+    value = line(*(torch.as_tensor(point, dtype=torch.float64) for point in points), p)
+    return np.asarray(torch.as_tensor(value), dtype=np.float64)
 
 
 def detached(value: Any) -> Any:

@@ -26,12 +26,13 @@ class TDBatchNorm(BatchNorm):
     ) -> None:
         super().__init__(channels, **options)
         if isinstance(u_th, Tensor):
-            u_th = u_th.detach().clone()  # a learned one goes on without it
-            if u_th.shape not in ((), (channels,)):
-                raise QuadspikeError(
-                    f"tdBN of {channels} channels takes u_th as a number or [{channels}], "
-                    f"got {tuple(u_th.shape)}"
-                )
+            # A learned one goes on without it.
+            u_th = u_th.detach().clone() if u_th.ndim else float(u_th)
+        if isinstance(u_th, Tensor) and u_th.shape != (channels,):
+            raise QuadspikeError(
+                f"tdBN of {channels} channels takes u_th as a number or [{channels}], "
+                f"got {tuple(u_th.shape)}"
+            )
         lowest = float(u_th.min()) if isinstance(u_th, Tensor) else u_th
         if not (lowest > 0 and eta > 0):
             raise QuadspikeError(f"tdBN needs u_th > 0 and eta > 0, got u_th={lowest}, eta={eta}")
@@ -47,7 +48,7 @@ class TDBatchNorm(BatchNorm):
         cls, channels: int, u_th: float | Tensor, eta: float, timesteps: int | None
     ) -> TDBatchNorm:
         if isinstance(u_th, Tensor):
-            u_th = u_th.mean(0) if u_th.ndim == 2 else u_th if u_th.ndim else float(u_th)
+            u_th = u_th.mean(0) if u_th.ndim == 2 else u_th
         return cls(channels, u_th=u_th, eta=eta)
 
     def extra_repr(self) -> str:

@@ -119,7 +119,7 @@ def _obstacle(backend: str, device: str, dtype: torch.dtype, neuron: type, surro
             return f"it is for CUDA, not {device} (or Triton's interpreter, TRITON_INTERPRET=1)"
     if dtype not in _STORED[backend]:
         return f"{_name(dtype)} (it stores {', '.join(map(_name, _STORED[backend]))})"
-    if missing := equations.missing_partials(neuron):
+    if missing := equations.missing(neuron):
         return missing
     if backend == "vectorised":
         return str(recorded.obstacle(neuron, surrogate))

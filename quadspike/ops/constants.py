@@ -24,6 +24,18 @@ def rows(values: Tensor, start: int, steps: int) -> Tensor:
     return values[start : start + steps]
 
 
+def for_channels(values: Tensor, channels: int) -> Tensor:
+    """A constant as a number, `[C]` or `[T, C]`; one of a single channel is every channel's."""
+    if values.ndim and values.shape[-1] == 1:
+        values = values.expand(*values.shape[:-1], channels)
+    if values.ndim > 2 or (values.ndim and values.shape[-1] != channels):
+        raise QuadspikeError(
+            f"a neuron's constant is a number, [C] or [T, C], got {tuple(values.shape)} for "
+            f"{channels} channels"
+        )
+    return values
+
+
 def at_step(constants: Any, step: int, like: Tensor) -> Any:
     """Named constants at one step: numbers as they are, tensors shaped to broadcast."""
 

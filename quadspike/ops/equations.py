@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 from typing import Any, NamedTuple
 
 from quadspike.constant import constant
 from quadspike.errors import QuadspikeError
+from quadspike.ops import lines
 
 _METHODS = ("advance", "advance_partials", "excess", "excess_partials", "fire")
 
@@ -95,15 +95,15 @@ def obstacle(neuron: type, surrogate: type) -> str:
 def _obstacle(neuron: type, surrogate: type) -> str:
     for owner, name in [*((neuron, name) for name in _METHODS), (surrogate, "derivative")]:
         try:
-            inspect.getsource(getattr(owner, name))
-        except (OSError, TypeError):
-            return f"the source of {owner.__name__}.{name} cannot be read"
+            lines.read(getattr(owner, name))
+        except lines.UnknownLineError as error:
+            return f"{owner.__name__}.{name}: {error}"
     return ""
 
 
 @cache
-def missing_partials(neuron: type) -> str:
-    """Which partials a neuron lacks; empty if it has all.
+def missing(neuron: Any) -> str:
+    """What a neuron lacks beside its own lines; empty if it has all.
 
     Those that a class inherits are of the lines beside them, not of its own.
     """
@@ -113,4 +113,7 @@ def missing_partials(neuron: type) -> str:
                 break
             if line in vars(kind):
                 return f"{neuron.__name__} has no {line}_partials for its own {line}"
+    mixers = [kind for kind in neuron.__mro__ if "mix" in vars(kind)]
+    if len(mixers) > 1 and not neuron.in_parts:
+        return f"{neuron.__name__} mixes currents, and its in_parts does not say why"
     return ""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from quadspike.draws import Draws
 from quadspike.ops import equations, layout
-from quadspike.ops.constants import at_step, rows
+from quadspike.ops.constants import at_step, for_channels, rows
 from quadspike.ops.look import look
 from quadspike.ops.reference import ResidualPlace, SomaResult, spike
 from quadspike.ops.registration import soma as soma_operator
@@ -124,7 +124,7 @@ def operate(
     last = layout.has_channels_last(x)
     p, s = neuron.constants(), neuron.firing_slope.constants(neuron)
     fields, values = _firing(p) if passing else (p._fields, tuple(p))
-    tensors, numbers, kinds = _sorted(values, s, start, steps)
+    tensors, numbers, kinds = _sorted(values, s, start, steps, x.shape[1])
     terms, scale, shift = _terms(norm, x, steps * batch // x.shape[0])
     gain = terms.gain if terms else 1.0
     u, o = (None if value is None else layout.settle(value, last) for value in before)
@@ -199,7 +199,9 @@ def _rows(values: Tensor | None, start: int, steps: int) -> Tensor | None:
     return (torch.atleast_2d(values) if shared else rows(values, start, steps)).contiguous()
 
 
-def _sorted(p: Any, s: Any, start: int, steps: int) -> tuple[list[Tensor], list[float], str]:
+def _sorted(
+    p: Any, s: Any, start: int, steps: int, channels: int
+) -> tuple[list[Tensor], list[float], str]:
     """Tensors and numbers of the constants apart, and a letter for each."""
     tensors: list[Tensor] = []
     numbers: list[float] = []
@@ -211,6 +213,7 @@ def _sorted(p: Any, s: Any, start: int, steps: int) -> tuple[list[Tensor], list[
                 numbers.append(float(value))
                 letters += "n"
                 continue
+            value = for_channels(value, channels)
             if value.ndim == 2:
                 value = rows(value, start, steps)
                 value = value[0] if value.shape[0] == 1 else value

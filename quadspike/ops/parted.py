@@ -3,7 +3,7 @@
 A neuron that mixes currents needs those of all steps first. Behind a norm of the membrane every
 step moves the membrane, and fires by what the norm makes of it. Each part is the fused operator;
 what passes between the parts lies in memory: currents and membranes in the type of computation,
-spikes, and so their gradients, in the type of the activations.
+spikes, and so their gradients, in the type of the activations (grades in that of membranes).
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def _step_by_step(
             **one,
         )
         (u,) = moved.membranes
-        fired = fused.operate(u, neuron, norm=membrane, emit=emit, passing=True, **seen_as, **one)
+        # Spikes are exact in any type, and grades in their own.
+        kind = u.dtype if neuron.graded else emit
+        fired = fused.operate(u, neuron, norm=membrane, emit=kind, passing=True, **seen_as, **one)
         o = out = fired.out
         if "emitted" in p._fields:
             out = at_step(p, start + t, u).emitted * o.to(u.dtype)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
-import textwrap
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import torch
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from quadspike.ops import equations
+from quadspike.ops import equations, lines
 from quadspike.ops.signature import Arguments
+from quadspike.ops.vectorised.tape import FUNCTIONS
 
 
 class Equation(NamedTuple):
@@ -67,7 +67,16 @@ def sigmoid(x):  # type: ignore[no-untyped-def]
     return libdevice.fast_dividef(1.0, 1.0 + libdevice.fast_expf(-x))
 
 
-_NAMES = {"to": "number", "sqrt": "tl.sqrt", "sigmoid": "sigmoid"}
+@triton.jit
+def tanh(x):  # type: ignore[no-untyped-def]
+    """By what is no larger than 1, so that nothing overflows."""
+    small = tl.exp(-2.0 * tl.abs(x))
+    size = (1.0 - small) / (1.0 + small)
+    return tl.where(x < 0, -size, size)
+
+
+_NAMES = {name: f"tl.{name}" for name in FUNCTIONS}
+_NAMES |= {"to": "number", "sigmoid": "sigmoid", "tanh": "tanh"}
 if triton.knobs.runtime.interpret:  # which has no such library
     _NAMES["sigmoid"] = "tl.sigmoid"
 
@@ -76,32 +85,23 @@ if triton.knobs.runtime.interpret:  # which has no such library
 def device_function(
     function: Callable[..., Any], fields: tuple[str, ...], zeros: tuple[bool, ...]
 ) -> Any:
-    """`function` for the GPU: no annotations, `p.field` as the place in a plain tuple,
-    `value.to(dtype)` as `number(value)`, and `abs`, `sqrt` and `sigmoid` as functions. What a
-    constant that is zero multiplies is left out."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    definition = tree.body[0]
-    assert isinstance(definition, ast.FunctionDef)
-    definition.decorator_list, definition.returns = [], None
-    for argument in definition.args.args:
-        argument.annotation = None
+    """`function` for the GPU: `p.field` as the place in a plain tuple, `value.to(dtype)` as
+    `number(value)`, and the methods of a tensor as functions. What a constant that is zero
+    multiplies is left out."""
+    definition = lines.read(function)
     places = _Places(definition.args.args[-1].arg, fields, zeros)
-    source = ast.unparse(ast.fix_missing_locations(places.visit(tree)))
+    source = ast.unparse(ast.fix_missing_locations(places.visit(definition)))
     # Triton reads a function's source through `inspect`, which asks the line cache.
     name = f"{function.__module__}.{function.__qualname__}"
     filename = f"<{name} {id(function)} {fields} {zeros}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    scope = {**function.__globals__, "tl": tl, "number": number, "sigmoid": sigmoid}
+    scope: dict[str, Any] = {"tl": tl, "number": number, "sigmoid": sigmoid, "tanh": tanh}
     exec(compile(source, filename, "exec"), scope)
     return triton.jit(scope[function.__name__])
 
 
 def _is_zero(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0
-
-
-def _of_triton(name: str) -> ast.expr:
-    return ast.Attribute(ast.Name("tl", ast.Load()), name, ast.Load())
 
 
 class _Places(ast.NodeTransformer):
@@ -132,9 +132,11 @@ class _Places(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id == "abs":
-            return ast.copy_location(ast.Call(_of_triton("abs"), node.args, []), node)
-        if not (isinstance(node.func, ast.Attribute) and node.func.attr in _NAMES):
-            return node
-        ours = ast.parse(_NAMES[node.func.attr], mode="eval").body
-        return ast.copy_location(ast.Call(ours, [node.func.value], []), node)
+        if isinstance(node.func, ast.Attribute):
+            name, value = node.func.attr, node.func.value
+        else:
+            name, (value,) = "abs", node.args  # the only function that lines may call
+        if _is_zero(value):
+            return ast.Constant(0.0 if name == "to" else getattr(torch.zeros(()), name)().item())
+        ours = ast.parse(_NAMES[name], mode="eval").body
+        return ast.copy_location(ast.Call(ours, [value], []), node)

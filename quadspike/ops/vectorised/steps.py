@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from quadspike.ops import equations
 from quadspike.ops.signature import Arguments
 from quadspike.ops.vectorised.program import Program
-from quadspike.ops.vectorised.tape import Tape, Value
+from quadspike.ops.vectorised.tape import Number, Tape, Value
 
 
 class Lines(NamedTuple):
@@ -41,8 +41,8 @@ class _Recorded:
         self.tape = Tape()
         known = equations.find(lines.equation)
         self.neuron, self.surrogate = known.neuron, known.surrogate
-        self.u: Any = 0.0 if lines.rest else self.tape.input()
-        self.o: Any = 0.0 if lines.rest else self.tape.input()
+        self.u: Any = Number(0.0) if lines.rest else self.tape.input()
+        self.o: Any = Number(0.0) if lines.rest else self.tape.input()
         self.x = self.tape.input()
         self.r = self.tape.input() if lines.residual else None
         self.scale = self.tape.constant() if lines.affine else None

@@ -7,7 +7,10 @@ faster than with booleans.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import torch
 
 from quadspike.errors import QuadspikeError
 
@@ -63,6 +66,45 @@ class Tape:
         return Value(self, leaves[-1])
 
 
+class Number(float):
+    """A number where a value might be: what follows from it alone is one too, found once."""
+
+    dtype = None
+
+    def to(self, dtype: Any) -> Number:
+        return self
+
+    def __and__(self, other: Any) -> Any:
+        return self * other
+
+    __rand__ = __and__
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in FUNCTIONS:
+            raise QuadspikeError(f"a number has no {name!r}")
+        return lambda: _by_torch(name, self)
+
+
+def _by_torch(name: str, *numbers: float) -> Number:
+    """As torch has it, where Python would raise: `1 / 0`, `log(0)`."""
+    first, *others = (torch.tensor(number, dtype=torch.float64) for number in numbers)
+    return Number(getattr(first, name)(*others))
+
+
+def _operation(name: str) -> Callable[..., Any]:
+    def operation(self: Number, *others: Any) -> Any:
+        if any(isinstance(other, Value) for other in others):
+            return NotImplemented
+        return _by_torch(name, self, *map(_number, others))
+
+    return operation
+
+
+_ARITHMETIC = "neg abs add radd sub rsub mul rmul truediv rtruediv pow ge gt le lt eq"
+for _name in (f"__{short}__" for short in _ARITHMETIC.split()):
+    setattr(Number, _name, _operation(_name))
+
+
 class Value:
     """`factor` times what a node computes; behaves as a tensor does in arithmetic."""
 
@@ -86,7 +128,7 @@ class Value:
     def times(self, number: float) -> Any:
         """A multiple, or the number 0."""
         factor = self.factor * number
-        return Value(self.tape, self.node, factor) if factor else 0.0
+        return Value(self.tape, self.node, factor) if factor else Number(0.0)
 
     def __neg__(self) -> Any:
         return self.times(-1.0)
