@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from quadspike import __version__, create_model, list_models, save_model
-from tests.conftest import calibrate, run_cli
+from tests.conftest import TRAIN, calibrate, run_cli
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,21 @@ def test_output_onto_a_full_disk_ends_with_one_line(command):
     assert done.returncode == 1
     assert done.stderr.startswith("quadspike: cannot write what it says: No space left")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no file here that is always full")
+def test_a_run_goes_on_where_what_it_says_cannot_be_written(tmp_path):
+    out = tmp_path / "run"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "quadspike", *TRAIN, "--out", str(out)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("No space left on device; the work goes on") == 1
+    assert json.loads((out / "record.json").read_text())["summary"]["status"] == "finished"
 
 
 def test_the_version_is_the_package_s(capsys):

@@ -85,3 +85,23 @@ def test_a_run_does_not_begin_after_an_interrupt_among_its_imports(command: str,
     assert "interrupted" in done.stderr
     assert "swallowed" not in done.stdout
     assert not (tmp_path / "run").exists()
+
+
+EARLY = """
+import importlib.abc, signal, sys
+
+class Interrupting(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "tyro":
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from quadspike.__main__ import door
+door()
+"""
+
+
+def test_an_interrupt_before_the_command_is_there_leaves_no_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", EARLY, "models"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "quadspike: interrupted before it began\n")

@@ -142,9 +142,10 @@ def test_a_kill_before_and_after_every_call_is_survived(driver, uninterrupted, t
     [
         (Accident("step", 4, signal=signal.SIGTERM), 143),
         (Accident("step", 10, "after", signal=signal.SIGINT), 130),
+        (Accident("step", 4, signal=signal.SIGHUP), 129),
         (Accident("write", 5, signal=signal.SIGTERM), 143),
     ],
-    ids=["SIGTERM", "SIGINT", "SIGTERM-while-saving"],
+    ids=["SIGTERM", "SIGINT", "SIGHUP", "SIGTERM-while-saving"],
 )
 def test_a_signal_saves_and_ends(driver, uninterrupted, tmp_path, accident, code):
     # No checkpoint is due, so that what is on the disk was saved because of the signal;

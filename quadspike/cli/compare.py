@@ -63,7 +63,7 @@ def compare(
     from quadspike.errors import check_count
     from quadspike.recipes import create_recipe
 
-    console = make_console()
+    console = make_console(lasting=not (list_ or dry_run))
     if list_:
         console.print(_list())
         return

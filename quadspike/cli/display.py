@@ -50,7 +50,7 @@ class Display(Observer):
     def __init__(
         self, console: Console | None = None, brief: bool = False, again: str = "--resume"
     ) -> None:
-        self.console, self.brief, self.again = console or make_console(), brief, again
+        self.console, self.brief, self.again = console or make_console(lasting=True), brief, again
         self.progress: Progress | None = None
         self.epochs, self.per_epoch, self.shown = 0, 0, time.monotonic()
 

@@ -37,7 +37,7 @@ def quickstart(
     from quadspike.report import write_report
     from quadspike.training import Result, train
 
-    console = make_console()
+    console = make_console(lasting=True)
     started = time.monotonic()
     folder = out or Path("runs") / time.strftime("quickstart-%Y%m%d-%H%M%S")
     again = f"quadspike quickstart --out {shlex.quote(str(folder))} --seeds {seeds}"

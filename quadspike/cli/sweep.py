@@ -91,7 +91,7 @@ def sweep(arguments: list[str]) -> None:
     if asked.dry_run:
         _dry_run(asked, over, also, out)
         return
-    board = Board(make_console())
+    board = Board(make_console(lasting=True))
     try:
         found = run(
             asked.recipe,

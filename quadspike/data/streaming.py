@@ -209,7 +209,7 @@ def _bounds(dataset: ImageFiles, batch_size: int, world: int, drop_last: bool) -
 
 
 def _leave_signals_to_the_parent(worker: int) -> None:
-    # Ctrl-C reaches every process of the terminal, and `torchrun` and batch systems tell every
-    # process to end: the parent decides, and may want a few batches more.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # Ctrl-C and the end of a terminal reach every process in it, and `torchrun` and batch systems
+    # tell every process to end: the parent decides, and may want a few batches more.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

@@ -42,11 +42,17 @@ class Stop:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take note of SIGTERM and SIGINT instead of dying; a second SIGINT ends at once."""
+        """Take note of SIGTERM, SIGINT and SIGHUP instead of dying; a second SIGINT ends at once.
+
+        Under `nohup` a terminal's end is none of the run's.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield  # Python gives signals to the main thread alone
             return
-        before = {s: signal.signal(s, self._note) for s in (signal.SIGTERM, signal.SIGINT)}
+        numbers = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self._note) for number in numbers}
         try:
             yield
         finally:
