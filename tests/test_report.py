@@ -204,6 +204,20 @@ def test_a_loss_that_is_none_takes_no_accuracy_with_it(tmp_path: Path) -> None:
     assert "test ends" in re.search(r"Accuracy over epochs: [^\"<]*", text)[0]
 
 
+def test_the_losses_say_what_they_are_where_training_minimised_another(tmp_path: Path) -> None:
+    def caption(*runs: Path) -> str:
+        return re.search(r"Loss</b>(.*?)</figcaption>", page_of(tmp_path, *runs)[0])[1]
+
+    plain = make_run(tmp_path / "plain")
+    last = make_run(tmp_path / "last", loss="lts")
+    assert caption(plain) == caption(plain, last) == ""
+    tet = make_run(tmp_path / "tet", name="tet", loss="tet", label_smoothing=0.1)
+    assert "Train is the loss as minimised: TET with label smoothing 0.1." in caption(tet)
+    heads = make_run(tmp_path / "heads", name="heads", aid="sml")
+    assert "CE with the loss of the heads (sml)." in caption(heads)
+    assert "TET with label smoothing 0.1 (tet); CE (" in caption(tet, plain)
+
+
 def test_the_energies_of_the_layers_add_up_to_the_headline(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run")
     text, _ = page_of(tmp_path, folder)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from quadspike.report.curves import Curve, line_chart
 from quadspike.report.labels import Shown, figure, key, legend
 from quadspike.report.markup import Html, join, tag
-from quadspike.written import significant
+from quadspike.training.recipe import Recipe
+from quadspike.written import capitals, significant
 
 _DASHES = {"test": None, "train": "5 4", "validation": "1 4"}
 
@@ -25,7 +26,8 @@ def learning_curves(runs: Sequence[Shown]) -> Html | None:
                 curves += found
                 splits.append(split)
         label = f"{kind.capitalize()} over epochs: {_endings(curves, unit)}"
-        charts.append(figure(kind.capitalize(), "", line_chart(label, curves, unit)))
+        caption = _unlike(runs) if kind == "loss" else ""
+        charts.append(figure(kind.capitalize(), caption, line_chart(label, curves, unit)))
     keys = [tag("li", key(dash), split) for split, dash in _DASHES.items() if split in splits]
     return join([legend(runs, *keys), tag("div", *charts, class_="grid")])
 
@@ -41,6 +43,30 @@ def optimisation(runs: Sequence[Shown]) -> Html | None:
     if not charts:
         return None
     return join([legend(runs), tag("div", *charts, class_="grid small")])
+
+
+def _unlike(runs: Sequence[Shown]) -> str:
+    """What the lines of the losses are, where they differ in more than their samples."""
+    owners: dict[str, list[str]] = {}
+    for shown in runs:
+        owners.setdefault(_minimised(shown.run.recipe), []).append(shown.label)
+    if owners.keys() <= {"CE", "LTS"}:  # a cross-entropy of the very scores that are evaluated
+        return ""
+    told = [f"{what} ({', '.join(labels)})" for what, labels in owners.items()]
+    losses = "; ".join(told if len(owners) > 1 else owners)
+    return (
+        f"Train is the loss as minimised: {losses}. On other samples it is plain cross-entropy, "
+        "and the two heights do not compare."
+    )
+
+
+def _minimised(recipe: Recipe) -> str:
+    """The loss as trained, in a few words."""
+    added = [
+        *([f"label smoothing {recipe.label_smoothing:g}"] if recipe.label_smoothing else []),
+        *([f"the loss of the heads ({recipe.aid})"] if recipe.aid in ("sml", "shortcuts") else []),
+    ]
+    return capitals(recipe.loss) + " with " * bool(added) + " and ".join(added)
 
 
 def _curves(
