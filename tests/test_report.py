@@ -94,6 +94,18 @@ def test_epochs_without_an_evaluation(tmp_path: Path, finished: bool) -> None:
     assert "nan" not in text.lower()
 
 
+def test_epochs_with_an_evaluation_are_dots_where_others_have_none(tmp_path: Path) -> None:
+    rare = make_run(tmp_path / "rare", evaluate_every=5, layers=("a.soma",))
+    text, page = page_of(tmp_path, rare)
+    dots = [a["d"].count("M") for _, a in page.tags if a.get("class") == "curve dot"]
+    assert dots == [4] * 6  # test and validation, loss and accuracy; rate and window
+    assert sum(a.get("class") == "curve faint" for _, a in page.tags) == 6
+    assert text.count("Dots are evaluated epochs.") == 4
+    each, page = page_of(tmp_path, make_run(tmp_path / "each", layers=("a.soma",)))
+    assert not [a for _, a in page.tags if a.get("class") in ("curve dot", "curve faint")]
+    assert "Dots are" not in each
+
+
 def test_several_runs_are_compared(tmp_path: Path) -> None:
     one = make_run(tmp_path / "a")
     two = make_run(tmp_path / "b", name="digits-lif", neuron="lif", lr=0.05, seed=1)
@@ -364,9 +376,8 @@ def test_the_same_runs_give_the_same_page(
 
 def test_a_single_epoch_and_small_numbers_are_drawn(tmp_path: Path) -> None:
     text, _ = page_of(tmp_path, make_run(tmp_path / "run", epochs=1, lr=0.00025))
-    points = re.findall(r'points="([^"]+)"', text)
-    assert points
-    assert all(len(line.split()) == 2 for line in points)
+    assert "<polyline" not in text
+    assert len(re.findall(r'class="curve dot" d="M[\d.]+,[\d.]+h0"', text)) > 6
     labels = re.findall(r'<text x="(\d+\.?\d*)" y="[^"]+" text-anchor="end">([^<]+)<', text)
     assert all(float(x) >= 5.5 * len(label) for x, label in labels)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 from quadspike.report.bars import Bar, bar_chart
-from quadspike.report.curves import Curve, line_chart
+from quadspike.report.curves import Curve, dots, line_chart
 from quadspike.report.histograms import Membranes, histogram_chart
 from quadspike.report.labels import Shown, bare, figure, key, legend, run_heading
 from quadspike.report.looks import depth
@@ -40,7 +40,8 @@ def firing(runs: Sequence[Shown]) -> Html | None:
             curves = _layer_curves(shown, attrgetter(field))
             if curves:
                 label = f"{title} of {len(curves)} layers of {shown.label}"
-                charts.append(figure(title, caption, line_chart(label, curves, " %", zero=True)))
+                words = f"{caption} {dots(curves)}".rstrip()
+                charts.append(figure(title, words, line_chart(label, curves, " %", zero=True)))
         if charts:
             names = list(dict.fromkeys(n for epoch in shown.run.epochs for n in epoch.rates))
             grid = tag("div", *charts, class_="grid")

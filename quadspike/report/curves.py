@@ -15,6 +15,7 @@ _HEIGHT = 230
 _RIGHT, _TOP, _BOTTOM = 12, 8, 34
 _LETTER = 6.6  # how wide a digit is, at most
 _MOST_BANDS = 120
+_MOST_DOTS = 60  # more would touch
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,17 @@ class Curve:
         """The points that are numbers."""
         return [(x, y) for x, y in self.points if math.isfinite(y)]
 
+    @property
+    def dotted(self) -> bool:
+        """Whether it is a single point or skips epochs, as of a run evaluated now and then."""
+        count, first, last = len(self.drawn), self.drawn[0][0], self.drawn[-1][0]
+        return count == 1 or count <= min(_MOST_DOTS, last - first)
+
+
+def dots(curves: Sequence[Curve]) -> str:
+    """What dots on the curves are, where there are any."""
+    return "Dots are evaluated epochs." if any(c.drawn and c.dotted for c in curves) else ""
+
 
 def line_chart(label: str, curves: Sequence[Curve], unit: str = "", zero: bool = False) -> Html:
     """Curves over epochs; where the pointer rests, the numbers of that epoch."""
@@ -46,7 +58,8 @@ def line_chart(label: str, curves: Sequence[Curve], unit: str = "", zero: bool =
     heights = {value: f"{round(value, 12):g}{unit}" for value in y_axis.ticks(5)}
     left = 10 + _LETTER * max(map(len, heights.values()), default=0)
     x_axis = Scale(min(1, last - 1), last, left, WIDTH - _RIGHT)
-    parts = [*_axes(x_axis, y_axis, heights), *(_curve(c, x_axis, y_axis) for c in kept)]
+    parts = [*_axes(x_axis, y_axis, heights)]
+    parts += [drawn for curve in kept for drawn in _curve(curve, x_axis, y_axis)]
     if all(curve.color is None for curve in kept):
         parts += [_end_mark(curve, x_axis, y_axis) for curve in kept]
         parts += _bands(kept, x_axis, unit)
@@ -70,18 +83,24 @@ def _axes(x_axis: Scale, y_axis: Scale, heights: Mapping[float, str]) -> list[Ht
     return parts
 
 
-def _curve(curve: Curve, x_axis: Scale, y_axis: Scale) -> Html:
-    one = len(curve.drawn) == 1
-    drawn = curve.drawn * (1 + one)  # a line to itself is a dot
-    points = " ".join(f"{x_axis(x):.1f},{y_axis(y):.1f}" for x, y in drawn)
-    return tag(
+def _curve(curve: Curve, x_axis: Scale, y_axis: Scale) -> list[Html]:
+    """A line; where it skips epochs, dots, and between them only a hint of it."""
+    places = [f"{x_axis(x):.1f},{y_axis(y):.1f}" for x, y in curve.drawn]
+    title, stroke = tag("title", curve.name), curve.color or colour(curve.run)
+    kind = "curve faint" if curve.dotted else "curve thin" if curve.color else "curve"
+    line = tag(
         "polyline",
-        tag("title", curve.name),
-        class_=f"curve {'dot' if one else 'thin'}" if curve.color else "curve",
-        points=points,
-        stroke=curve.color or colour(curve.run),
+        title,
+        class_=kind,
+        points=" ".join(places),
+        stroke=stroke,
         stroke_dasharray=curve.dash,
     )
+    if not curve.dotted:
+        return [line]
+    d = "".join(f"M{place}h0" for place in places)  # a line to itself is a dot
+    dots = tag("path", title, class_="curve dot", d=d, stroke=stroke)
+    return [line, dots] if len(places) > 1 else [dots]
 
 
 def _end_mark(curve: Curve, x_axis: Scale, y_axis: Scale) -> Html:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quadspike.report.curves import Curve, line_chart
+from quadspike.report.curves import Curve, dots, line_chart
 from quadspike.report.labels import Shown, figure, key, legend
 from quadspike.report.markup import Html, join, tag
 from quadspike.training.recipe import Recipe
@@ -26,7 +26,7 @@ def learning_curves(runs: Sequence[Shown]) -> Html | None:
                 curves += found
                 splits.append(split)
         label = f"{kind.capitalize()} over epochs: {_endings(curves, unit)}"
-        caption = _unlike(runs) if kind == "loss" else ""
+        caption = f"{_unlike(runs) if kind == 'loss' else ''} {dots(curves)}".strip()
         charts.append(figure(kind.capitalize(), caption, line_chart(label, curves, unit)))
     keys = [tag("li", key(dash), split) for split, dash in _DASHES.items() if split in splits]
     return join([legend(runs, *keys), tag("div", *charts, class_="grid")])

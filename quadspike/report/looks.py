@@ -102,7 +102,7 @@ svg .name{fill:var(--ink)}svg .tiny{font-size:9.5px}
 .gridline{stroke:var(--grid);stroke-width:1}.axis{stroke:var(--soft);stroke-width:1}
 .curve{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}
 .curve.thin{stroke-width:1.2}.curve.thin:hover{stroke-width:3.2}
-.curve.dot{stroke-width:5}
+.curve.faint{stroke-width:1;stroke-opacity:.45}.curve.dot{stroke-width:5}
 .band{fill:var(--ink);fill-opacity:0}.band:hover{fill-opacity:.08}
 .inside{fill:var(--ink);fill-opacity:.09}.threshold{stroke:var(--ink);stroke-width:1.2;
 stroke-dasharray:2 2}
