@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 import pytest
+from matplotlib.lines import Line2D
 from matplotlib.text import Annotation, Text
 from PIL import Image
 
@@ -169,6 +170,28 @@ def test_no_label_covers_another_or_leaves_the_page(fields):
     assert ax.get_window_extent().width > 0.3 * page.width
 
 
+@pytest.mark.parametrize("along", ["epochs", "numbers"])
+def test_no_pointer_crosses_the_frame_to_a_line_that_ends_early(along):
+    def drawn(early: float) -> tuple[list[Annotation], list[Line2D]]:
+        lines = [Series(str(i), [[(1, 30), (early if i % 2 else 80, 90 + i)]]) for i in range(10)]
+        (ax,) = draw(Plot("x", "accuracy, %", lines, along)).axes
+        keys = [line for line in ax.lines if line.get_transform() == ax.transAxes]
+        for key, line in zip(keys, ax.lines, strict=False):
+            assert (key.get_color(), key.get_linestyle()) == (
+                line.get_color(),
+                line.get_linestyle(),
+            )
+        return [text for text in ax.texts if isinstance(text, Annotation)], keys
+
+    names, keys = drawn(24)
+    assert not [name for name in names if name.arrow_patch]
+    assert [name.xyann[1] for name in names] == [key.get_ydata()[0] for key in keys]
+    assert all(max(key.get_xdata()) < name.xyann[0] for name, key in zip(names, keys, strict=True))
+    names, keys = drawn(78)
+    assert all(name.arrow_patch for name in names)
+    assert keys == []
+
+
 def test_the_command_draws_what_is_on_record(store, tmp_path, capsys):
     for seed in (0, 1):
         for window in (None, "mean"):
@@ -207,7 +230,8 @@ def test_every_run_is_a_point_at_its_surrogate_s_agreement(store):
     assert narrow == pytest.approx(0.760, abs=1e-3)
     # All three make currents of twice the spread: the threshold is 0.5, and bn's spread is 1.
     assert [x for x, _ in spread] == pytest.approx([0.921] * 3, abs=1e-3)
-    assert not [line for line in draw(plot).axes[0].lines if len(line.get_xdata())]
+    drawn = [line for line in draw(plot).axes[0].lines if len(line.get_xdata())]
+    assert {line.get_linestyle() for line in drawn} == {"None"}  # in front of the names alone
 
 
 def test_agreement_is_refused_where_nobody_knows_the_currents(store):

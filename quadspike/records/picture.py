@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from itertools import cycle, pairwise
+from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, MaxNLocator, NullLocator
 
 from quadspike.analysis.figures.style import (
@@ -36,6 +37,8 @@ _LONGEST = 60
 """Characters of a line of a label."""
 _WIDE = 8.0
 """From this ratio of the largest to the smallest place on, the axis is logarithmic."""
+_FAR = 0.8
+"""Share of the axis before which a line's end is not pointed to."""
 _NEAR = 0.05
 """Share of the axis that two ticks must be apart to have their labels side by side."""
 
@@ -51,11 +54,13 @@ def draw(plot: Plot) -> Figure:
     ax = figure.subplots()
     ax.set(xlabel=plot.x, ylabel=plot.y)
     ax.grid(color="#e6e6e6", linewidth=0.5)
+    keys = []
     for index, series in enumerate(ended):
         color = _COLORS[index % len(_COLORS)]
         dash = _DASHES[index // len(_COLORS) % len(_DASHES)]
         x, y = zip(*series.mean(), strict=True)
         few = "o" if len(x) <= _FEW else ""  # a line alone would seem to know what lies between
+        marker = few if plot.along == "epochs" else _MARKERS[index % len(_MARKERS)]
         if plot.joined:
             ax.plot(x, y, color=color, ls=dash, marker=few, ms=3, clip_on=len(x) > 1, zorder=3)
         if plot.along == "epochs":
@@ -63,14 +68,15 @@ def draw(plot: Plot) -> Figure:
             ax.fill_between(x, low, high, color=color, alpha=0.15, lw=0)
         else:
             x, y = zip(*(point for run in series.runs for point in run), strict=True)
-            marker = _MARKERS[index % len(_MARKERS)]
             ax.scatter(x, y, s=20, c=color, marker=marker, ec="white", lw=0.4, zorder=4)
+        ls = dash if plot.joined else "none"
+        keys.append(Line2D([], [], color=color, ls=ls, marker=marker, ms=4, markevery=[1]))
     if plot.along == "epochs":
         _frame_epochs(ax, ended)
     else:
         _frame_field(ax, plot)
     if len(ended) > 1:
-        _name_lines(ax, [series.mean()[-1] for series in ended], labels, room)
+        _name_lines(ax, [series.mean()[-1] for series in ended], labels, keys, room)
     return figure
 
 
@@ -117,35 +123,46 @@ def _frame_field(ax: Axes, plot: Plot) -> None:
         ax.axvline(x, color=GREY, lw=0.5, ls=":", zorder=1)
 
 
-def _name_lines(ax: Axes, ends: Points, labels: Sequence[str], room: float) -> None:
-    """Every line's name right of the frame, level with its end as far as the names have room."""
+def _name_lines(
+    ax: Axes, ends: Points, labels: Sequence[str], keys: Sequence[Line2D], room: float
+) -> None:
+    """Every line's name right of the frame, level with its end as far as the names have room.
+
+    A pointer joins the two. Where one would cross the frame, and pass for the course of its line,
+    each name has a piece of its line before it instead.
+    """
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.draw_without_rendering()
     height = ax.get_window_extent().height * 72 / figure.dpi
-    low, high = ax.get_ylim()
-    levels = spaced([(y - low) / (high - low) for _, y in ends], room / height)
-    for end, label, level, color in zip(ends, labels, levels, cycle(_COLORS), strict=False):
+    places = (ax.transData - ax.transAxes).transform(ends)
+    levels = spaced(list(places[:, 1]), room / height)
+    far = places[:, 0].min() < _FAR
+    for end, label, level, key in zip(ends, labels, levels, keys, strict=True):
+        pointer = {
+            "arrowstyle": "-",
+            "lw": 0.7,
+            "ls": (0, (1, 2)),
+            "color": key.get_color(),
+            "relpos": (0, 0.5),
+            "shrinkA": 1,
+            "shrinkB": 2,
+        }
         ax.annotate(
             label,
             end,
-            xytext=(1.06, level),
+            xytext=(1.14 if far else 1.06, level),
             textcoords="axes fraction",
             va="center",
             fontsize=8,
             linespacing=1.0,
-            color=color,
+            color=key.get_color(),
             annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "lw": 0.7,
-                "ls": (0, (1, 2)),
-                "color": color,
-                "relpos": (0, 0.5),
-                "shrinkA": 1,
-                "shrinkB": 2,
-            },
+            arrowprops=None if far else pointer,
         )
+        if far:
+            key.set(data=((1.02, 1.07, 1.12), (level,) * 3), transform=ax.transAxes, clip_on=False)
+            ax.add_artist(key)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
