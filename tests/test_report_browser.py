@@ -109,6 +109,19 @@ def test_nothing_sticks_out_and_nothing_is_fetched(page: Path, width: int) -> No
     assert found["figures"] > 10
 
 
+def test_the_star_has_room_of_its_own(page: Path) -> None:
+    script = """
+    const room = [...document.querySelectorAll("td.best")].map(cell => {
+      const number = document.createRange(); number.selectNodeContents(cell);
+      return number.getBoundingClientRect().left - cell.getBoundingClientRect().left;
+    });
+    return {stars: room.length, least: Math.min(...room)};
+    """
+    found = measured(page, 1200, script)
+    assert found["stars"] > 0
+    assert found["least"] > 8
+
+
 def test_a_layer_s_line_of_one_epoch_is_a_dot_that_is_seen(page: Path, tmp_path: Path) -> None:
     one = write_report([make_run(tmp_path / "one", epochs=1)], tmp_path / "one.html")
     script = """

@@ -116,8 +116,8 @@ vertical-align:top}
 thead th{font-size:.8rem;color:var(--soft);font-weight:600;vertical-align:bottom}
 tbody th{font-weight:500;min-width:7.5rem}
 td.number,th.number{text-align:right}td.number{white-space:nowrap}
-td.best{font-weight:700;position:relative}
-td.best::after{content:"★";font-size:.7em;position:absolute;right:.3em;top:.75em}
+td.best{font-weight:700}
+td.best::before{content:"★\u00a0";font-size:.7em;vertical-align:.15em}
 mark{background:var(--mark);color:inherit;font-weight:650;padding:.05em .3em;border-radius:4px}
 code{font-size:.85em}
 footer{color:var(--soft);font-size:.85rem;padding-bottom:2rem}
