@@ -108,7 +108,7 @@ def test_epochs_with_an_evaluation_are_dots_where_others_have_none(tmp_path: Pat
 
 def test_several_runs_are_compared(tmp_path: Path) -> None:
     one = make_run(tmp_path / "a")
-    two = make_run(tmp_path / "b", name="digits-lif", neuron="lif", lr=0.05, seed=1)
+    two = make_run(tmp_path / "b", neuron="lif", lr=0.05, seed=1)
     _, page = page_of(tmp_path, one, two)
     words = page.text()
     assert set(page.ids) >= SECTIONS | {"comparison"}
@@ -118,25 +118,36 @@ def test_several_runs_are_compared(tmp_path: Path) -> None:
         "lr 0.1 0.05",
     ]
     assert "timesteps" not in differing
-    assert "QIF (of digits-qif)" in words
-    assert "LIF (of digits-lif)" in words
+    assert "QIF (of a)" in words
+    assert "LIF (of b)" in words
 
 
 def test_the_same_neuron_is_drawn_once(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path / name, name=name) for name in ("a", "b")]
+    runs = [make_run(tmp_path / name) for name in ("a", "b")]
     text, page = page_of(tmp_path, *runs)
     assert text.count("The recurrence</b>") == 1
     assert "QIF (of a, b)" in page.text()
     assert "The recipes do not differ." in page.text()
 
 
+def test_a_run_is_called_as_its_folder_and_says_its_recipe_and_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_run(tmp_path / "memory", loss="tet")
+    monkeypatch.chdir(folder)
+    for given in (folder, Path(), folder / "record.json"):
+        words = page_of(tmp_path, given)[1].text()
+        assert "memory · quadspike report" in words
+        assert "memory digits-qif: cnn on digits, QIF, TET, T = 4" in words
+
+
 def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path / name) for name in ("left", "right")]
+    runs = [make_run(tmp_path / name / "seed0") for name in ("left", "right")]
     _, page = page_of(tmp_path, *runs, runs[0])
     words = page.text()
-    assert "digits-qif (right)" in words
-    assert "digits-qif (left) (no. 1)" in words
-    assert "digits-qif (left) (no. 3)" in words
+    assert "seed0 (right)" in words
+    assert "seed0 (left) (no. 1)" in words
+    assert "seed0 (left) (no. 3)" in words
 
 
 def test_a_run_under_way_says_so(tmp_path: Path) -> None:
@@ -171,8 +182,8 @@ def test_warnings_and_a_stop_are_at_the_top(tmp_path: Path) -> None:
 
 
 def test_only_finished_runs_win_a_column(tmp_path: Path) -> None:
-    long, short = make_run(tmp_path / "a"), make_run(tmp_path / "b", name="b", epochs=20)
-    killed = make_run(tmp_path / "c", name="c", done=2, finished=False)
+    long, short = make_run(tmp_path / "a"), make_run(tmp_path / "b", epochs=20)
+    killed = make_run(tmp_path / "c", done=2, finished=False)
     text, _ = page_of(tmp_path, long, short, killed)
     rows = re.findall(r'<tr><th scope="row">.*?</tr>', text)[:3]
     times = [re.findall(r'class="([^"]+)">([^<]+s)<', row) for row in rows]
@@ -223,9 +234,9 @@ def test_the_losses_say_what_they_are_where_training_minimised_another(tmp_path:
     plain = make_run(tmp_path / "plain")
     last = make_run(tmp_path / "last", loss="lts")
     assert caption(plain) == caption(plain, last) == ""
-    tet = make_run(tmp_path / "tet", name="tet", loss="tet", label_smoothing=0.1)
+    tet = make_run(tmp_path / "tet", loss="tet", label_smoothing=0.1)
     assert "Train is the loss as minimised: TET with label smoothing 0.1." in caption(tet)
-    heads = make_run(tmp_path / "heads", name="heads", aid="sml")
+    heads = make_run(tmp_path / "heads", aid="sml")
     assert "CE with the loss of the heads (sml)." in caption(heads)
     assert "TET with label smoothing 0.1 (tet); CE (" in caption(tet, plain)
 
@@ -315,9 +326,8 @@ EVIL = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
 
 def test_names_are_words_never_markup(tmp_path: Path) -> None:
-    folder = make_run(
-        tmp_path / "run", name=f"run{EVIL}", layers=(f"conv{EVIL}", "b&b.soma"), warnings=(EVIL,)
-    )
+    folder = tmp_path / '"><img src=x onerror=alert(3)>'
+    make_run(folder, name=f"run{EVIL}", layers=(f"conv{EVIL}", "b&b.soma"), warnings=(EVIL,))
     change_record(
         folder, environment={EVIL: EVIL}, weights={EVIL: EVIL}, neuron={"name": EVIL, EVIL: EVIL}
     )
@@ -338,8 +348,7 @@ def test_a_lone_surrogate_in_a_name_does_not_break_it(tmp_path: Path) -> None:
 def resnets(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     base = tmp_path_factory.mktemp("runs")
     shared = {"dataset": "cifar10", "model": "resnet19", "epochs": 100, "validation": 0}
-    one = make_run(base / "qif", name="qif", **shared)
-    return one, make_run(base / "lif", name="lif", neuron="lif", **shared)
+    return make_run(base / "qif", **shared), make_run(base / "lif", neuron="lif", **shared)
 
 
 def test_the_page_is_self_contained_and_light(tmp_path: Path, resnets: tuple[Path, Path]) -> None:

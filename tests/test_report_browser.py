@@ -45,8 +45,8 @@ def browse(page: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("page")
     name = "long" * 30  # and nowhere to break it at
-    one, two = make_run(base / "a", name=name), make_run(base / "b", neuron="lif", seed=1)
-    three = make_run(base / "c", name="under-way", finished=False, done=3)
+    one, two = make_run(base / name, name=name), make_run(base / "b", neuron="lif", seed=1)
+    three = make_run(base / "under-way", finished=False, done=3)
     return write_report([one, two, three], base / "report.html")
 
 

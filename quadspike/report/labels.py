@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from quadspike.report.looks import badge
 from quadspike.report.markup import Html, join, tag
@@ -31,9 +33,10 @@ class Shown:
 
 
 def named(runs: Sequence[Run]) -> list[Shown]:
-    """Names that tell the runs apart: with the folder's where two are the same, then a number."""
-    labels = [run.name for run in runs]
-    for tell in (lambda i: runs[i].path.name, lambda i: f"no. {i + 1}"):
+    """The folders' names; where two are the same, with that of the one around, then a number."""
+    places = [Path(os.path.abspath(run.path)) for run in runs]
+    labels = [place.name for place in places]
+    for tell in (lambda i: places[i].parent.name, lambda i: f"no. {i + 1}"):
         often = Counter(labels)
         labels = [
             f"{label} ({tell(i)})" if often[label] > 1 else label for i, label in enumerate(labels)

@@ -16,6 +16,7 @@ from quadspike.training.fields import field_order
 from quadspike.training.recipe import Recipe
 from quadspike.written import (
     NOTHING,
+    capitals,
     duration,
     millijoule,
     percent,
@@ -60,7 +61,9 @@ def _at_least(value: float) -> float:
 def head_card(shown: Shown) -> Html:
     """The run in one line: last accuracy first, best beside it."""
     recipe, summary = shown.run.recipe, summary_of(shown.run)
-    what = f"{recipe.model} on {recipe.dataset}, {recipe.neuron_words()}, T = {recipe.timesteps}"
+    neuron, loss = recipe.neuron_words(), capitals(recipe.loss)
+    network = f"{recipe.model} on {recipe.dataset}"
+    what = f"{shown.run.name}: {network}, {neuron}, {loss}, T = {recipe.timesteps}"
     who = tag("div", tag("strong", shown.named), tag("p", what, class_="soft"), class_="who")
     if summary is None:
         stats = tag("p", "No epoch has finished yet.", class_="soft")
