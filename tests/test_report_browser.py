@@ -109,6 +109,21 @@ def test_nothing_sticks_out_and_nothing_is_fetched(page: Path, width: int) -> No
     assert found["figures"] > 10
 
 
+def test_what_is_too_wide_for_a_phone_scrolls_and_shows_that_it_does(page: Path) -> None:
+    script = """
+    const boxes = [...document.querySelectorAll("details[open] .scroll")];
+    const wide = boxes.filter(box => box.scrollWidth > box.clientWidth);
+    const drawn = [...document.querySelectorAll(".paper svg")];
+    return {wide: wide.filter(box => box.tabIndex === 0).length,
+            hints: wide.filter(box => /local.*scroll/.test(
+              getComputedStyle(box).backgroundAttachment)).length,
+            narrowest: Math.min(...drawn.map(svg => svg.getBoundingClientRect().width))};
+    """
+    found = measured(page, 390, script)
+    assert found["wide"] == found["hints"] > 4
+    assert found["narrowest"] >= 600  # its letters, of eight points on 490, have nine pixels
+
+
 def test_the_star_has_room_of_its_own(page: Path) -> None:
     script = """
     const room = [...document.querySelectorAll("td.best")].map(cell => {

@@ -17,7 +17,7 @@ from quadspike.analysis.figures.saving import FORMATS
 from quadspike.analysis.figures.style import styled
 from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons import LIF, QIF, create_neuron
-from quadspike.report.labels import Shown, figure
+from quadspike.report.labels import Shown, figure, scrolling
 from quadspike.report.markup import Html, join, tag
 from quadspike.written import capitals, plain
 
@@ -44,7 +44,7 @@ def neurons(runs: Sequence[Shown]) -> Html | None:
             parts.append(tag("p", f"Not drawn: {error}"))
             continue
         drawn = [
-            figure(title, caption, tag("div", svg, class_="paper"))
+            figure(title, caption, scrolling(f"Figure: {title}", svg, "paper scroll"))
             for title, caption, svg in plates
         ]
         parts.append(tag("div", *drawn, class_="plates"))

@@ -50,6 +50,11 @@ def figure(title: str, caption: str, drawing: Html) -> Html:
     return tag("figure", words, drawing)
 
 
+def scrolling(label: str, content: Html, kind: str = "scroll") -> Html:
+    """A box of its own for what is wider than a phone; focusable, so that keys can scroll it."""
+    return tag("div", content, class_=kind, tabindex="0", role="region", aria_label=label)
+
+
 def legend(runs: Sequence[Shown], *more: Html) -> Html | None:
     """Which mark is which run, if there are several, and what else there is to tell apart."""
     names = [tag("li", shown.named) for shown in runs] if len(runs) > 1 else []

@@ -42,10 +42,13 @@ def depth(share: float) -> str:
     return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
+# Covers that move with a box's content hide the shadows at its edges where it ends: a shadow is
+# seen where there is more to scroll to. White paper would hide it everywhere, and is multiplied.
 CSS = """
 :root{color-scheme:light dark;--page:#f6f6f3;--card:#fff;--ink:#1a1a1a;--soft:#575c63;
 --line:#d9dad6;--grid:#e6e7e3;--link:#0b5c96;--mark:#fff3d1;--warn:#8a4b00;--warnbg:#fff4e0;
---run0:#0b5c96;--run1:#c44e00;--run2:#0f7f5f;--run3:#8a3f8f;--run4:#7a6400;--run5:#555}
+--run0:#0b5c96;--run1:#c44e00;--run2:#0f7f5f;--run3:#8a3f8f;--run4:#7a6400;--run5:#555;
+--under:var(--card)}
 @media (prefers-color-scheme:dark){:root{--page:#121519;--card:#1b1f25;--ink:#e9e9e6;
 --soft:#a8afb8;--line:#363c45;--grid:#2a3038;--link:#7cbcf0;--mark:#44391a;--warn:#ffc67a;
 --warnbg:#2f2516;--run0:#6db3e8;--run1:#ff9a5c;--run2:#4fd0a5;--run3:#d798dc;--run4:#dcc04a;
@@ -92,11 +95,12 @@ gap:1rem 1.8rem}
 .minis{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(46%,165px),1fr));
 gap:.9rem .9rem}
 figure{margin:0;min-width:0}figure svg{display:block;width:100%;height:auto}
-.grid figure{max-width:530px}.small figure{max-width:420px}
+.grid figure{max-width:530px;align-self:end}.small figure{max-width:420px}
 figcaption{font-size:.85rem;margin-bottom:.25rem}figcaption b{color:var(--ink)}
 .minis figcaption{font-size:.75rem;line-height:1.35;margin:0}.minis b{display:block}
-.paper{background:#fff;border-radius:8px;padding:.5rem;overflow-x:auto}
-.paper svg{min-width:300px}.plates figure{max-width:760px;margin-bottom:1.2rem}
+.paper{--under:#fff;border-radius:8px;padding:.5rem}
+.paper svg{min-width:600px;mix-blend-mode:multiply}
+.plates figure{max-width:760px;margin-bottom:1.2rem}
 svg text{fill:var(--soft);font-size:11px;font-variant-numeric:tabular-nums}
 svg .name{fill:var(--ink)}svg .tiny{font-size:9.5px}
 .gridline{stroke:var(--grid);stroke-width:1}.axis{stroke:var(--soft);stroke-width:1}
@@ -106,7 +110,12 @@ svg .name{fill:var(--ink)}svg .tiny{font-size:9.5px}
 .band{fill:var(--ink);fill-opacity:0}.band:hover{fill-opacity:.08}
 .inside{fill:var(--ink);fill-opacity:.09}.threshold{stroke:var(--ink);stroke-width:1.2;
 stroke-dasharray:2 2}
-.scroll{overflow-x:auto;max-width:100%;container-type:inline-size}.scroll+.scroll{margin-top:1.4rem}
+.scroll{overflow-x:auto;max-width:100%;container-type:inline-size;
+background:linear-gradient(90deg,var(--under) 40%,transparent) 0/3rem 100% no-repeat local,
+linear-gradient(-90deg,var(--under) 40%,transparent) 100%/3rem 100% no-repeat local,
+linear-gradient(90deg,#8887,transparent) 0/1rem calc(100% - 2px) no-repeat,
+linear-gradient(-90deg,#8887,transparent) 100%/1rem calc(100% - 2px) no-repeat var(--under)}
+.scroll+.scroll{margin-top:1.4rem}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums;
 overflow-wrap:normal}
 caption{text-align:left;color:var(--soft);font-size:.85rem;padding-bottom:.3rem;
@@ -134,9 +143,9 @@ details::details-content{content-visibility:visible;display:block;height:auto}
 summary{list-style:none;break-after:avoid}summary::-webkit-details-marker{display:none}
 h2,h3,h3+p,.legend,caption{break-after:avoid}
 figure,.card,.warnings,.scroll,tr,footer{break-inside:avoid}td.number{white-space:normal}
-.plates figure{max-width:150mm}
+.plates figure{max-width:150mm}.paper svg{min-width:0;mix-blend-mode:normal}
 .grid{grid-template-columns:1fr 1fr}.minis{grid-template-columns:repeat(5,1fr)}
-.scroll{overflow:visible}table{font-size:8pt}th,td{padding:.14rem .6rem .14rem 0}
+.scroll{overflow:visible;background:none}table{font-size:8pt}th,td{padding:.14rem .6rem .14rem 0}
 thead{display:table-header-group}
 }
 """

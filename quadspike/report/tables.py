@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from quadspike.report.labels import Shown
+from quadspike.report.labels import Shown, scrolling
 from quadspike.report.looks import colour
 from quadspike.report.markup import Html, tag
 from quadspike.report.runs import Run, Summary
@@ -245,7 +245,4 @@ def table(
         tag("thead", tag("tr", *heads)),
         tag("tbody", *(tag("tr", *row) for row in rows)),
     )
-    # Focusable, so that a keyboard can scroll it.
-    return tag(
-        "div", content, class_="scroll", tabindex="0", role="region", aria_label=f"Table: {caption}"
-    )
+    return scrolling(f"Table: {caption}", content)
