@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -15,6 +16,7 @@ from quadspike.cli.train import USAGE, USUAL
 from quadspike.training import Recipe, train
 from quadspike.written import millijoule, searchable
 from tests.conftest import run_cli
+from tests.run_folders import make_run
 
 QUICK = ("train", "digits-mlp", "--epochs", "2", "--batch-size", "256", "--device", "cpu")
 
@@ -160,6 +162,25 @@ def test_an_interrupted_quickstart_ends_and_goes_on(
     assert "±" not in shown
     record = json.loads((tmp_path / "q" / "lif-seed0" / "record.json").read_text())
     assert searchable(millijoule(record["summary"]["energy_mj"])) in shown
+
+
+def test_the_quickstart_says_which_seeds_its_table_and_its_page_are_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def trained(recipe: Recipe, out: Path, **_: object) -> SimpleNamespace:
+        folder = make_run(out, neuron=recipe.neuron, seed=recipe.seed)
+        summary = json.loads((folder / "record.json").read_text())["summary"]
+        return SimpleNamespace(exit_code=0, folder=folder, summary=summary)
+
+    monkeypatch.setattr("quadspike.training.train", trained)
+    for seeds, table in ((2, "means of 2 seeds"), (1, "one seed")):
+        assert run_cli("quickstart", "--out", str(tmp_path), "--seeds", str(seeds)) == 0
+        shown = capsys.readouterr().out
+        assert table in shown
+        assert "The report shows seed 0 of each neuron." in shown
+        page = (tmp_path / "report.html").read_text()
+        assert "lif-seed0" in page
+        assert "lif-seed1" not in page
 
 
 def test_a_run_stopped_in_its_first_epoch_can_be_reported(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 from tyro.conf import arg
 
 from quadspike.cli.console import make_console
-from quadspike.written import capitals, counted
+from quadspike.written import capitals
 
 
 def quickstart(
@@ -22,8 +22,8 @@ def quickstart(
 ) -> None:
     """Train QIF and LIF side by side on the packaged digits, on a CPU, in minutes.
 
-    Prints a small table and writes a report with curves, firing rates, membranes and energy. The
-    same command with --out goes on where it was stopped.
+    Prints a small table of all seeds and writes a report about the first, with curves, firing
+    rates, membranes and energy. The same command with --out goes on where it was stopped.
 
     Args:
         out: Where runs and report go; a new folder under runs/ otherwise.
@@ -75,5 +75,6 @@ def quickstart(
     print()
     console.print(table)
     took = duration(time.monotonic() - started)
-    each = f"{counted(seeds, 'seed')} each"
-    print(f"\n{each}, last epoch, {took} in all. Open the report in a browser: {page}")
+    table_of = f"means of {seeds} seeds" if seeds > 1 else "one seed"
+    print(f"\nLast epoch, {table_of}; {took} in all.")
+    print(f"The report shows seed 0 of each neuron. Open it in a browser: {page}")
