@@ -18,6 +18,7 @@ from quadspike.comparison.grid import Grid
 from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
 from quadspike.training.evaluate import evaluate
+from quadspike.training.observer import Beginning, Moment
 from tests.conftest import run_cli
 from tests.kill_driver import Accident
 
@@ -160,6 +161,17 @@ def test_a_terminal_gets_bars(tmp_path):
     board.close()
     for part in ("run 1/1", "tet seed 0 epoch 1/1", "loss", "left", "test accuracy"):
         assert part in screen.getvalue()
+
+
+def test_the_time_left_is_not_of_what_an_earlier_call_has_made():
+    board = Board(Console(file=io.StringIO(), force_terminal=True))
+    recipe = create_recipe("digits-mlp", epochs=10)
+    board.next_run("one", 1, 2)
+    board.begin(Beginning(recipe, 1, "CPU", 1, 1437, steps_per_epoch=10, done=50))
+    board.started = time.monotonic() - 10
+    board.moment(Moment(8, 5, 75, 1.0, 0.5, 100.0, 1.0, None))  # a quarter of a run in 10 s
+    board.close()
+    assert board.progress.tasks[0].fields["text"] == "about 50.0 s left"
 
 
 @pytest.mark.slow

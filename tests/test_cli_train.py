@@ -183,6 +183,20 @@ def test_the_quickstart_says_which_seeds_its_table_and_its_page_are_of(
         assert "lif-seed1" not in page
 
 
+def test_a_quickstart_on_a_terminal_says_which_of_its_runs_it_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # to rich, that it is a terminal
+    monkeypatch.setenv("COLUMNS", "100")
+    command = ("quickstart", "--out", str(tmp_path / "q"), "--seeds", "1", "--epochs", "1")
+    assert run_cli(*command) == 0
+    shown = capsys.readouterr().out
+    for part in ("run 1/2", "qif-seed0 epoch 1/1", "run 2/2", "lif-seed0 epoch 1/1", "left"):
+        assert part in shown
+    assert run_cli(*command) == 0
+    assert capsys.readouterr().out.count("already finished") == 2
+
+
 def test_a_run_stopped_in_its_first_epoch_can_be_reported(tmp_path: Path) -> None:
     out = tmp_path / "run"
     assert run_cli(*QUICK, "--out", str(out), "--stop-after", "1e-6") == 75

@@ -19,30 +19,36 @@ from quadspike.training.stop import describe
 class Board(Watcher):
     """Two bars on a terminal; everywhere a line when a run has come to its end."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, console: Console, again: str = "the same command goes on") -> None:
+        self.again = again
         self.progress = described_bars(console)
         self.whole = self.progress.add_task("", text="")
         self.here = self.progress.add_task("", text="")
         self.progress.start()
         self.name, self.number, self.total = "", 0, 0
-        self.steps, self.per_epoch, self.epochs = 0, 0, 0
+        self.steps, self.epochs = 0, 0
+        self.earlier = 1.0  # the share of the run under way that an earlier call has made
         self.made, self.started = 0.0, time.monotonic()
 
     def start(self, job: Job[Any], number: int, total: int) -> None:
-        self.name, self.number, self.total = job.title, number, total
-        self.steps = 0
+        self.next_run(job.title, number, total)
+
+    def next_run(self, name: str, number: int, total: int) -> None:
+        """As `start`, of a run that is no queue's."""
+        self.name, self.number, self.total = name, number, total
+        self.earlier = 1.0
 
     def begin(self, what: Beginning) -> None:
-        self.per_epoch, self.epochs = what.steps_per_epoch, what.recipe.epochs
-        self.steps = self.per_epoch * self.epochs
-        if what.done:
+        self.epochs = what.recipe.epochs
+        self.steps = what.steps_per_epoch * self.epochs
+        self.earlier = what.done / self.steps
+        if 0 < self.earlier < 1:
             self._say(f"{self.name}: going on after step {what.done:,}")
 
     def moment(self, now: Moment) -> None:
         share = now.total_step / self.steps
         spent = time.monotonic() - self.started
-        runs = self.made + share
+        runs = self.made + share - self.earlier
         left = spent / runs * (self.total - self.number + 1 - share)
         self.progress.update(
             self.whole,
@@ -64,11 +70,11 @@ class Board(Watcher):
         self._say(f"[yellow]warning[/] {self.name}: {escape(text)}")
 
     def end(self, result: Result) -> None:
-        self.made += 1
+        self.made += 1 - self.earlier
         if result.exit_code:
             self._say(
                 f"{self.name}: stopped because {describe(result.exit_code)}; everything is "
-                "saved: the same command goes on"
+                f"saved: {escape(self.again)}"
             )
 
     def done(self, outcome: End) -> None:
@@ -76,7 +82,7 @@ class Board(Watcher):
         if outcome.failure:
             self._say(f"{place}: [red]failed[/]: {escape(outcome.failure)}")
         elif outcome.seconds is not None:
-            when = f"in {duration(outcome.seconds)}" if self.steps else "already finished"
+            when = f"in {duration(outcome.seconds)}" if self.earlier < 1 else "already finished"
             self._say(f"{place}: {outcome.said()}, {when}")
 
     def close(self) -> None:

@@ -45,12 +45,10 @@ def _epochs(count: int) -> str:
 
 
 class Display(Observer):
-    """Shows a run on a console; a brief one says only how it ended."""
+    """Shows a run on a console."""
 
-    def __init__(
-        self, console: Console | None = None, brief: bool = False, again: str = "--resume"
-    ) -> None:
-        self.console, self.brief, self.again = console or make_console(lasting=True), brief, again
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or make_console(lasting=True)
         self.progress: Progress | None = None
         self.epochs, self.per_epoch, self.shown = 0, 0, time.monotonic()
 
@@ -58,8 +56,6 @@ class Display(Observer):
         recipe = what.recipe
         self.epochs, self.per_epoch = recipe.epochs, what.steps_per_epoch
         self._live()
-        if self.brief:
-            return
         network = f"{recipe.model} with {recipe.neuron_words()}"
         if recipe.model == OWN:
             network = "a network of your own"
@@ -108,8 +104,6 @@ class Display(Observer):
             self._say(f"{where} step {now.step}/{self.per_epoch}  {text}")
 
     def epoch(self, metrics: dict[str, Any]) -> None:
-        if self.brief:
-            return
         judged = ""
         if "validation_accuracy" in metrics:
             judged += f"  held out {metrics['validation_accuracy']:6.2%}"
@@ -133,13 +127,7 @@ class Display(Observer):
         if result.exit_code:
             self._say(
                 f"stopped because {describe(result.exit_code)}; everything is saved in "
-                f"{folder}: go on with {escape(self.again)}"
-            )
-            return
-        if self.brief:
-            self._say(
-                f"{escape(result.folder.name)}: test accuracy {summary['test_accuracy']:.2%} in "
-                f"{duration(summary['seconds'])}"
+                f"{folder}: go on with --resume"
             )
             return
         judged = "" if summary["best_chosen_on"] == "test" else ", chosen on held-out images"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated
@@ -30,11 +31,13 @@ def quickstart(
         seeds: Runs of each neuron.
         epochs: Epochs of each run; the recipe's own otherwise.
     """
-    from quadspike.cli.display import Display, duration, millijoule
+    from quadspike.cli.board import Board
+    from quadspike.cli.display import duration, millijoule
     from quadspike.errors import check_count
     from quadspike.recipes import create_recipe
     from quadspike.records.cells import mean_percent
     from quadspike.report import write_report
+    from quadspike.sweeps import Ended
     from quadspike.training import Result, train
 
     console = make_console(lasting=True)
@@ -42,22 +45,22 @@ def quickstart(
     folder = out or Path("runs") / time.strftime("quickstart-%Y%m%d-%H%M%S")
     again = f"quadspike quickstart --out {shlex.quote(str(folder))} --seeds {seeds}"
     again += "" if epochs is None else f" --epochs {epochs}"
+    jobs = list(product(range(check_count("seeds", seeds)), ("qif", "lif")))
     results: dict[str, list[Result]] = {}
-    for seed in range(check_count("seeds", seeds)):
-        for neuron in ("qif", "lif"):
+    board = Board(console, f"go on with {again}")
+    try:
+        for number, (seed, neuron) in enumerate(jobs, 1):
             recipe = create_recipe("digits-cnn", neuron=neuron, seed=seed)
             recipe = recipe if epochs is None else recipe.but(epochs=epochs)
-            display = Display(console, brief=True, again=again)
-            run = train(
-                recipe,
-                out=folder / f"{neuron}-seed{seed}",
-                device="cpu",
-                resume=True,
-                observers=[display],
-            )
+            name = f"{neuron}-seed{seed}"
+            board.next_run(name, number, len(jobs))
+            run = train(recipe, out=folder / name, device="cpu", resume=True, observers=[board])
             if run.exit_code:
                 raise SystemExit(run.exit_code)
+            board.done(Ended.of(name, run.summary))
             results.setdefault(neuron, []).append(run)
+    finally:
+        board.close()
     table = Table(box=None, header_style="bold")
     for title in ("neuron", "test accuracy", "firing rate", "energy", "time"):
         table.add_column(title, justify="left" if title == "neuron" else "right")
