@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,6 +131,18 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
     for part in ("step", "images/s", "left", "epoch"):
         assert part in shown
     assert "\x1b[" in shown
+
+
+def test_a_narrow_terminal_s_live_line_keeps_where_it_stands(tmp_path: Path) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, no_color=True, width=60)
+    recipe = Recipe("tiny", "digits", "mlp", epochs=1, batch_size=256)
+    train(recipe, out=tmp_path / "run", device="cpu", observers=[Display(console)])
+    lines = [line for line in re.split(r"[\r\n]", screen.getvalue()) if "epoch" in line]
+    live = [line for line in lines if "━" in line]
+    assert live
+    for line in live:
+        assert re.search(r"epoch 1/1 step \d/5 .*━.* loss [\d.]+  [\d.]+ s left", line)
 
 
 def test_names_with_brackets_and_colons_are_shown_as_they_are(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -54,3 +54,23 @@ def described_bars(console: Console) -> Bar:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+_BAR = 10
+"""Columns that a bar keeps beside its words."""
+
+
+def beside_bar(width: int, description: str, told: Sequence[str], always: str = "") -> str:
+    """What is `told` as far as it fits, the last given up first, and what is `always` there.
+
+    >>> told = ["loss 1.1497", "train 77.91%", "6,811 images/s"]
+    >>> beside_bar(60, "epoch 1/3 step 12/22", told, "0.8 s left")
+    'loss 1.1497  0.8 s left'
+    """
+    room = width - len(description) - _BAR - 2  # and a space on either side of the bar
+    shown = [*told, *[always] * bool(always)]
+    more = len(told)
+    while more and len("  ".join(shown)) > room:
+        more -= 1
+        del shown[more]
+    return "  ".join(shown)

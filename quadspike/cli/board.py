@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from quadspike.cli.bar import described_bars
+from quadspike.cli.bar import beside_bar, described_bars
 from quadspike.cli.display import duration
 from quadspike.training.finish import Result
 from quadspike.training.observer import Beginning, Moment
@@ -57,13 +57,15 @@ class Board(Watcher):
             completed=self.number - 1 + share,
             text=f"about {duration(left)} left",
         )
-        memory = "" if now.memory_gib is None else f"  {now.memory_gib:.1f} GiB"
+        here = f"{self.name} epoch {now.epoch}/{self.epochs}"
+        told = [f"loss {now.loss:.4f}", f"train {now.accuracy:6.2%}"]
+        told += [] if now.memory_gib is None else [f"{now.memory_gib:.1f} GiB"]
         self.progress.update(
             self.here,
-            description=f"{self.name} epoch {now.epoch}/{self.epochs}",
+            description=here,
             total=self.steps,
             completed=now.total_step,
-            text=f"loss {now.loss:.4f}  train {now.accuracy:6.2%}{memory}",
+            text=beside_bar(self.progress.console.width, here, told),
         )
 
     def warn(self, text: str) -> None:

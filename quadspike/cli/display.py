@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import Progress, TaskID
 
 from quadspike import written
-from quadspike.cli.bar import described_bars
+from quadspike.cli.bar import beside_bar, described_bars
 from quadspike.cli.console import make_console
 from quadspike.training.field_values import OWN
 from quadspike.training.finish import Result
@@ -91,17 +91,16 @@ class Display(Observer):
             self.progress.start()
 
     def moment(self, now: Moment) -> None:
-        memory = "" if now.memory_gib is None else f"  {now.memory_gib:.1f} GiB"
-        text = (
-            f"loss {now.loss:.4f}  train {now.accuracy:6.2%}  {now.images_per_second:,.0f} images/s"
-            f"{memory}  {duration(now.seconds_left)} left"
-        )
-        where = f"epoch {now.epoch}/{self.epochs}"
+        where = f"epoch {now.epoch}/{self.epochs} step {now.step}/{self.per_epoch}"
+        told = [f"loss {now.loss:.4f}", f"train {now.accuracy:6.2%}"]
+        told += [] if now.memory_gib is None else [f"{now.memory_gib:.1f} GiB"]
+        told += [f"{now.images_per_second:,.0f} images/s"]
+        left = f"{duration(now.seconds_left)} left"
         if self.progress is not None:
-            described = f"{where} step {now.step}/{self.per_epoch}"
-            self.progress.update(self.task, description=described, completed=now.step, text=text)
+            text = beside_bar(self.console.width, where, told, left)
+            self.progress.update(self.task, description=where, completed=now.step, text=text)
         elif time.monotonic() - self.shown >= PLAIN_SECONDS and now.step < self.per_epoch:
-            self._say(f"{where} step {now.step}/{self.per_epoch}  {text}")
+            self._say("  ".join([where, *told, left]))
 
     def epoch(self, metrics: dict[str, Any]) -> None:
         judged = ""
