@@ -15,6 +15,7 @@ from quadspike.cli.asking import ask
 from quadspike.cli.display import Display
 from quadspike.cli.train import USAGE, USUAL
 from quadspike.training import Recipe, train
+from quadspike.training.observer import Beginning
 from quadspike.written import millijoule, searchable
 from tests.conftest import run_cli
 from tests.run_folders import make_run
@@ -131,6 +132,13 @@ def test_a_terminal_gets_a_live_line(tmp_path: Path) -> None:
     for part in ("step", "images/s", "left", "epoch"):
         assert part in shown
     assert "\x1b[" in shown
+
+
+def test_one_epoch_of_one_step_is_not_said_to_be_several() -> None:
+    text = io.StringIO()
+    recipe = Recipe("tiny", "digits", "mlp", epochs=1, batch_size=1000)
+    Display(Console(file=text)).begin(Beginning(recipe, 1, "CPU", 1, 1437, 1, 0))
+    assert "batch 1000, 1 epoch of 1 step\n" in text.getvalue()
 
 
 def test_a_narrow_terminal_s_live_line_keeps_where_it_stands(tmp_path: Path) -> None:

@@ -76,7 +76,8 @@ class Display(Observer):
         grades = f"; grades in the first {_epochs(graded)}, then spikes" if graded else ""
         self._say(
             f"{what.samples:,} training samples of {recipe.dataset}, batch {recipe.batch_size}, "
-            f"{recipe.epochs} epochs of {what.steps_per_epoch} steps{smaller}{grades}"
+            f"{written.counted(recipe.epochs, 'epoch')} of "
+            f"{written.counted(what.steps_per_epoch, 'step')}{smaller}{grades}"
         )
         for note in what.notes:
             self._say(escape(note))
