@@ -225,7 +225,9 @@ def test_show_and_verify_the_mini_imagenet(capsys, tmp_path):
     root = tmp_path / "data"
     root.mkdir()
     (root / "imagenet").symlink_to(SHARED / "imagenet-mini")
-    assert verify("imagenet").whole
+    found = verify("imagenet")
+    assert found.whole
+    assert found.found.startswith("96 images of 6 of 1,000 classes in ")
     split, augmentation = preview("imagenet", count=4)
     assert split.inputs.shape == (4, 3, 224, 224)
     assert len(augmentation.steps) == 3

@@ -22,9 +22,11 @@ from quadspike.data.transforms import standard_transform
 from quadspike.training import datasets
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
+from quadspike.training.observer import Observer
 from quadspike.training.plan import estimate
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import from_splits
+from quadspike.training.start import train
 from tests.cifar_files import Mini
 from tests.event_files import recording, seed_of, write_all
 from tests.test_imagenet import SYNSETS, write_image
@@ -222,6 +224,17 @@ def test_imagenet(photos, in_this_process, transform):
     assert torch.equal(one.inputs, other.inputs)
     seen = [next(data.train.epoch(e)).inputs for e in (0, 1)]
     assert not torch.equal(*seen)
+
+
+def test_a_run_on_some_classes_of_imagenet_notes_how_many(photos, in_this_process):
+    class Look(Observer):
+        def begin(self, what):
+            assert what.notes == ("3 of the 1,000 classes of imagenet",)
+            raise KeyboardInterrupt
+
+    ask = recipe("imagenet", "cnn", batch_size=5, timesteps=1)
+    with pytest.raises(KeyboardInterrupt):
+        train(ask, out=photos / "run", device="cpu", data_root=photos, observers=[Look()])
 
 
 @pytest.mark.skipif(not MINI.is_dir(), reason="the real images are not beside the repository")

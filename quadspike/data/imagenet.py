@@ -38,6 +38,7 @@ from quadspike.data.crops import (
     squash,
 )
 from quadspike.data.decode import BrokenImageError, Photo, open_photo
+from quadspike.data.geometry import GEOMETRIES
 from quadspike.data.listing import class_folders, list_images
 from quadspike.data.loader import Draw, Transform
 from quadspike.data.progress import Progress
@@ -165,7 +166,9 @@ def verify_imagenet(root: Path | str, progress: Progress | None = None) -> Verif
     except QuadspikeError as error:
         return Verified("imagenet", found, whole=False, problem=str(error))
     total = sum(map(len, splits))
-    found = f"{total:,} images of {len(splits[0].classes):,} classes in {root}"
+    classes, all_of_them = len(splits[0].classes), GEOMETRIES["imagenet"].classes
+    share = f" of {all_of_them:,}" if classes < all_of_them else ""
+    found = f"{total:,} images of {classes:,}{share} classes in {root}"
     for files in splits:
         for index in range(len(files)):
             try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
+from quadspike.data.geometry import GEOMETRIES
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, WriteError
 from quadspike.models import Network
@@ -94,6 +95,11 @@ def train(
         with spent.on("network"):
             network = make_network(recipe, found.geometry, model)
         notes, fingerprint = [], None
+        named = GEOMETRIES.get(recipe.dataset)
+        if found.loaded and named is not None and found.geometry.classes < named.classes:
+            notes.append(
+                f"{found.geometry.classes:,} of the {named.classes:,} classes of {recipe.dataset}"
+            )
         going_on = folder.goes_on(resume)
         given = not found.loaded and recipe.dataset != OWN
         if given:
