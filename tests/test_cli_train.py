@@ -218,9 +218,13 @@ def test_a_quickstart_on_a_terminal_says_which_of_its_runs_it_is_in(
     assert capsys.readouterr().out.count("already finished") == 2
 
 
-def test_a_run_stopped_in_its_first_epoch_can_be_reported(tmp_path: Path) -> None:
+def test_a_run_stopped_in_its_first_epoch_can_be_evaluated_and_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     assert run_cli(*QUICK, "--out", str(out), "--stop-after", "1e-6") == 75
+    assert run_cli("evaluate", str(out)) == 0
+    assert capsys.readouterr().out.endswith("; the run was stopped in epoch 1 of 2\n")
     assert run_cli("report", str(out), "-o", str(tmp_path / "page.html")) == 0
 
 

@@ -42,7 +42,8 @@ def evaluate(
         timesteps=timesteps,
     )
     recorded = "" if found.recorded is None else f" (the run noted {found.recorded:.2%})"
+    stopped = f"; the run was stopped {found.stopped}" if found.stopped else ""
     print(
         f"test accuracy {found.fresh.accuracy:.2%}{recorded}, loss {found.fresh.loss:.4f}, "
-        f"{found.fresh.count:,} samples, {found.weights}"
+        f"{found.fresh.count:,} samples, {found.weights}{stopped}"
     )

@@ -30,6 +30,8 @@ class Evaluation:
     fresh: Score
     recorded: float | None
     weights: Path
+    stopped: str = ""
+    """Where a run was stopped before its end; empty of one that has come to it."""
 
 
 def evaluate(
@@ -69,8 +71,9 @@ def evaluate(
                 hold_initial_membranes(model, read_tensors(path))
             load_weights(model.double() if recipe.precision == "fp64" else model, path)
         fresh = score(to_device(model, place), found.test, recipe, place, Workers())
-    noted = _recorded(folder, weights) if timesteps in (None, recipe.timesteps) else None
-    return Evaluation(fresh, noted, path)
+    summary = _summary(folder)
+    noted = _recorded(summary, weights) if timesteps in (None, recipe.timesteps) else None
+    return Evaluation(fresh, noted, path, _stopped(summary, recipe.epochs))
 
 
 def _check_steps(recipe: Recipe, timesteps: int, static: bool) -> None:
@@ -89,13 +92,32 @@ def _check_steps(recipe: Recipe, timesteps: int, static: bool) -> None:
             )
 
 
-def _recorded(folder: RunFolder, weights: str) -> float | None:
-    name = "test_accuracy" if weights == "last" else "best_test_accuracy"
+def _summary(folder: RunFolder) -> dict[str, Any]:
+    """Of the run's record; empty without one."""
     try:
-        summary = json.loads(folder.record.read_text())["summary"]
-        if weights == "last" and summary["steps_beyond"]:
-            return None  # stopped within an epoch: nothing was noted of these weights
-        found: float | None = summary.get(name)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        found = json.loads(folder.record.read_text(encoding="utf-8"))["summary"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _recorded(summary: dict[str, Any], weights: str) -> float | None:
+    if weights == "last" and summary.get("steps_beyond"):
+        return None  # stopped within an epoch: nothing was noted of these weights
+    found: float | None = summary.get(
+        "test_accuracy" if weights == "last" else "best_test_accuracy"
+    )
     return found
+
+
+def _stopped(summary: dict[str, Any], epochs: int) -> str:
+    """In words.
+
+    >>> _stopped({"status": "stopped", "epochs": 2, "steps_beyond": 7}, 25)
+    'in epoch 3 of 25'
+    """
+    if summary.get("status") != "stopped":
+        return ""
+    if summary.get("steps_beyond"):
+        return f"in epoch {summary['epochs'] + 1} of {epochs}"
+    return f"after epoch {summary['epochs']} of {epochs}"
