@@ -252,6 +252,14 @@ def test_inputs_of_the_wrong_kind_are_refused(capsys, saved, tmp_path):
         assert "quadspike: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", [b"0.5 0.25\n", b"", b"PK\x03\x04", b"\x93NUMPY\x01"])
+def test_inputs_that_are_no_npy_file_are_said_to_be_none(content, capsys, saved, tmp_path):
+    path = tmp_path / "inputs.txt"
+    path.write_bytes(content)
+    assert run_cli("energy", "--weights", str(saved[2]), "--inputs", str(path)) == 2
+    assert capsys.readouterr().err.startswith(f"quadspike: {path} is no .npy file of numbers")
+
+
 @pytest.mark.parametrize("command", ["energy", "figures", "models"])
 def test_help_teaches(capsys, command):
     assert run_cli(command, "--help") == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -124,8 +125,12 @@ def load_inputs(path: Path) -> Tensor:
     """A batch from a .npy file of floating numbers, `[N, C, H, W]` or `[T, N, C, H, W]`."""
     try:
         array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise QuadspikeError(f"cannot read inputs from {path}: {error}") from None
+    except OSError as error:
+        raise QuadspikeError(f"cannot read inputs from {path}: {error.strerror or error}") from None
+    except (ValueError, EOFError, BadZipFile):
+        raise QuadspikeError(
+            f"{path} is no .npy file of numbers, or is damaged; numpy.save(path, array) writes one"
+        ) from None
     if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, np.floating):
         kind = array.dtype if isinstance(array, np.ndarray) else "an archive"
         raise QuadspikeError(
