@@ -252,6 +252,12 @@ def test_inputs_of_the_wrong_kind_are_refused(capsys, saved, tmp_path):
         assert "quadspike: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["models", "figures out", "data list"])
+def test_a_refused_option_points_to_the_help_of_its_command(command, capsys):
+    assert run_cli(*command.split(), "--bogus") == 2
+    assert f"quadspike {command.removesuffix(' out')} --help" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [b"0.5 0.25\n", b"", b"PK\x03\x04", b"\x93NUMPY\x01"])
 def test_inputs_that_are_no_npy_file_are_said_to_be_none(content, capsys, saved, tmp_path):
     path = tmp_path / "inputs.txt"

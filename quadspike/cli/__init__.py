@@ -143,12 +143,12 @@ def _flush() -> None:
 
 def _run(commands: Commands, prog: str, title: str, given: list[str]) -> None:
     if given and not given[0].startswith("-"):
-        check_name("command", given[0], commands)
-    else:  # a list of them, a sentence each
-        commands = {name: _listed(_sentence(command)) for name, command in commands.items()}
-    tyro.extras.subcommand_cli_from_dict(
-        commands, prog=prog, description=title, args=given, config=(FlagCreatePairsOff,)
-    )
+        command = commands[check_name("command", given[0], commands)]
+        config = (FlagCreatePairsOff,)
+        tyro.cli(command, prog=f"{prog} {given[0]}", args=given[1:], config=config)
+        return
+    listed = {name: _listed(_sentence(command)) for name, command in commands.items()}
+    tyro.extras.subcommand_cli_from_dict(listed, prog=prog, description=title, args=given)
 
 
 def _sentence(command: Callable[..., None]) -> str:
