@@ -200,6 +200,14 @@ def test_figures_of_complex_roots(tmp_path):
     assert (tmp_path / "recurrence.png").exists()
 
 
+@pytest.mark.parametrize("given", [[], ["0"], ["0", "a"]])
+def test_resting_without_its_two_numbers_is_refused_in_plain_words(given, capsys):
+    assert run_cli("figures", "out", "--resting", *given) == 2
+    said = capsys.readouterr().err
+    assert "Expected 2 values" in said or "'a'" in said
+    assert "[bold]" not in said
+
+
 def test_figures_of_other_parameters(capsys, tmp_path):
     code = run_cli(
         "figures", str(tmp_path / "out"), "--formats", "png", "--only", "recurrence", "--u2", "0.3"

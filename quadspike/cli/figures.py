@@ -6,8 +6,18 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
+from tyro.constructors import PrimitiveConstructorSpec
 
 Format = Literal["svg", "pdf", "png"]
+
+# As a type of two numbers or nothing, tyro would answer mistakes with its own markup.
+_TWO = PrimitiveConstructorSpec(
+    nargs=2,
+    metavar="U_R U_C",
+    instance_from_str=lambda words: (float(words[0]), float(words[1])),
+    is_instance=lambda given: given is None or isinstance(given, tuple),
+    str_from_instance=lambda given: [str(given)],
+)
 
 
 def figures(
@@ -19,7 +29,7 @@ def figures(
     u2: float = 0.5,
     u_th: float = 0.5,
     u_reset: float = 0.0,
-    resting: Annotated[tuple[float, float] | None, arg(metavar="U_R U_C")] = None,
+    resting: Annotated[tuple[float, float] | None, _TWO] = None,
 ) -> None:
     """Draw the neuron: recurrence, cobweb, phase portrait, density, LIF against QIF.
 
