@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,6 +60,19 @@ def lock(file: int, refusal: str = "") -> bool:
     except OSError:
         return False
     return True
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a folder that could not be written to, or made, before the work that is for it."""
+    above = path.absolute()
+    while not os.path.exists(above):
+        above = above.parent
+    try:
+        tempfile.TemporaryFile(dir=above).close()  # it has no name that could stay behind
+    except OSError as error:
+        raise WriteError(
+            f"cannot write to {path}: {error.strerror}; give a place to write to"
+        ) from None
 
 
 @contextmanager

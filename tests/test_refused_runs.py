@@ -106,7 +106,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
     for more in ((), ("--resume",)):
         refused(capsys, "holds files that are no run of quadspike", "--out", str(tmp_path), *more)
     refused(capsys, "thesis.tex is a file", "--out", str(tmp_path / "thesis.tex"))
-    refused(capsys, "no folder to write to", "--out", str(tmp_path / "thesis.tex" / "run"))
+    refused(capsys, "tex/run: Not a directory;", "--out", str(tmp_path / "thesis.tex" / "run"))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -219,11 +219,11 @@ def test_a_folder_that_is_another_run_s_by_now_is_left_alone(tmp_path, ended):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_place_one_may_not_write_to(tmp_path, capsys):
     (tmp_path / "locked").mkdir(mode=0o500)
-    refused(capsys, "cannot write to", "--out", str(tmp_path / "locked" / "run"))
+    refused(capsys, "locked/run: Permission denied", "--out", str(tmp_path / "locked" / "run"))
 
 
 def test_a_place_that_cannot_be_made(capsys):
-    refused(capsys, "cannot write to /proc/here", "--out", "/proc/here")
+    refused(capsys, "cannot write to /proc/here: No such file", "--out", "/proc/here")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quadspike.atomic import lock, write_text
+from quadspike.atomic import check_folder, lock, write_text
 from quadspike.errors import QuadspikeError, QuadspikeWarning, WriteError
 from quadspike.training.field_values import OWN
 from quadspike.training.recipe import Recipe
@@ -75,9 +75,7 @@ class RunFolder:
         """Refuse a folder that is not this run's, before any work."""
         if os.path.isfile(self.path):
             raise QuadspikeError(f"{self.path} is a file; --out takes a folder")
-        above = next(p for p in (self.path, *self.path.absolute().parents) if os.path.exists(p))
-        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-            raise QuadspikeError(f"cannot write to {self.path}: {above} is no folder to write to")
+        check_folder(self.path)
         if os.path.exists(self.recipe):
             if self.begun:
                 self._check_owner(recipe, resume)
