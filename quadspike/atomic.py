@@ -62,6 +62,13 @@ def lock(file: int, refusal: str = "") -> bool:
     return True
 
 
+def check_file(path: Path) -> None:
+    """Refuse a place for a file that could not be written, before the work that would end there."""
+    if os.path.isdir(path):
+        raise WriteError(f"cannot write {path}: it is a folder; name a file")
+    check_folder(path.parent)
+
+
 def check_folder(path: Path) -> None:
     """Refuse a folder that could not be written to, or made, before the work that is for it."""
     above = path.absolute()

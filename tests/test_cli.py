@@ -266,6 +266,27 @@ def test_a_refused_option_points_to_the_help_of_its_command(command, capsys):
     assert f"quadspike {command.removesuffix(' out')} --help" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "layers digits-mlp --out", "layers digits-mlp --figure", "energy resnet19 --json",
+        "bench resnet8 --device cpu --smoke --out",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("place", "why"), [("file/x.png", "file: Not a directory"), ("here.png", "it is a folder")]
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    command, place, why, tmp_path, capsys
+):
+    (tmp_path / "file").touch()
+    (tmp_path / "here.png").mkdir()
+    assert run_cli(*command.split(), str(tmp_path / place)) == 2
+    said = capsys.readouterr()
+    assert why in said.err
+    assert not said.out
+
+
 @pytest.mark.parametrize("content", [b"0.5 0.25\n", b"", b"PK\x03\x04", b"\x93NUMPY\x01"])
 def test_inputs_that_are_no_npy_file_are_said_to_be_none(content, capsys, saved, tmp_path):
     path = tmp_path / "inputs.txt"

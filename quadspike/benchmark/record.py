@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from quadspike.atomic import write_text
+from quadspike.atomic import check_file, write_text
 from quadspike.errors import QuadspikeError
 from quadspike.training.recipe import Recipe
 from quadspike.training.record import environment, version_of
@@ -34,8 +34,10 @@ class Record:
     def __init__(self, path: Path | None, environment: Row, smoke: bool = False) -> None:
         self.path, self.smoke = path, smoke
         self.content: dict[str, Any] = {"format": FORMAT, "environments": [], "rows": []}
-        if path is not None and path.exists():
-            self.content = _read(path)
+        if path is not None:
+            check_file(path)
+            if path.exists():
+                self.content = _read(path)
         known: list[Row] = self.content["environments"]
         if environment not in known:
             known.append(environment)

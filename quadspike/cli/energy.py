@@ -65,6 +65,7 @@ def energy(
     from quadspike.analysis.energy import EnergyCosts, beside_table, paper_tables, report_table
     from quadspike.analysis.energy.numbers import write_report
     from quadspike.analysis.energy.request import EnergyRequest
+    from quadspike.atomic import check_file
     from quadspike.errors import QuadspikeError
     from quadspike.models import list_models
     from quadspike.records.energy import run_energy
@@ -75,6 +76,8 @@ def energy(
             raise QuadspikeError("--json is for a network's numbers; leave --paper out, or --json")
         console.print(paper_tables())
         return
+    if json is not None:
+        check_file(json)
     costs, beside, about = EnergyCosts(mac, ac), None, {}
     named = (model, dataset, timesteps, neuron, residual, rate, weights, inputs)
     if model is not None and model not in list_models() and Path(model).is_dir():

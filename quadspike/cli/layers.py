@@ -53,11 +53,15 @@ def layers(
     from quadspike.analysis.figures.saving import figure_format, write_figure
     from quadspike.analysis.layer_files import read_layers, write_layers
     from quadspike.analysis.layer_tables import layer_tables
+    from quadspike.atomic import check_file
     from quadspike.errors import QuadspikeError
     from quadspike.examine import examine_layers
 
     if not subjects:
         raise QuadspikeError("name a run's folder or a recipe: quadspike layers digits-cnn")
+    for file in (out, figure, membranes):
+        if file is not None:
+            check_file(file)
     if figure is not None:
         figure_format(figure)
     if membranes is not None:
