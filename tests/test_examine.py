@@ -202,6 +202,13 @@ def test_the_command_s_mistakes(capsys):
     assert "unknown figure format 'gif'" in capsys.readouterr().err
 
 
+def test_fewer_images_than_asked_for_are_said_to_be(capsys):
+    assert run_cli("layers", RECIPE, "--samples", "5000", "--device", "cpu") == 0
+    assert f"{RECIPE} has 1,408 training images an epoch, fewer" in capsys.readouterr().out
+    assert run_cli("layers", RECIPE, "--samples", "8", "--device", "cpu") == 0
+    assert "fewer" not in capsys.readouterr().out
+
+
 def test_initial_weights_that_are_others_by_now_are_refused(tmp_path):
     recipe = Recipe("mine", "digits", "mlp", epochs=1, batch_size=256)
     train(recipe, out=tmp_path / "first", device="cpu")

@@ -78,6 +78,11 @@ def layers(
         else:
             look = partial(examine_layers, weights=weights, images=images, samples=samples)
             networks = [look(subject, device=device, data_root=data_root)]
+            if (seen := networks[0]["samples"]) < samples:
+                print(
+                    f"{subject} has {seen:,} {images} images an epoch, fewer than the "
+                    f"{samples:,} asked for\n"
+                )
         for network in networks:
             print(layer_tables(network), end="\n\n")
         found += networks
