@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import sys
 
 import pytest
 import torch
@@ -27,6 +28,7 @@ from quadspike.errors import QuadspikeError
 from quadspike.losses import mean_cross_entropy
 from quadspike.models import Network
 from quadspike.models.pool import AveragePool, MaxPool
+from tests.conftest import run_cli
 
 CPU = torch.device("cpu")
 WHERE = {"setting": "mine", "timesteps": 2, "batch": 4, "precision": "fp32"}
@@ -346,6 +348,17 @@ def test_a_table_of_nothing_is_not_shown(capsys) -> None:
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == 2
     assert re.search(r"  \d+\.\d\d TFLOP/s", shown[1])
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_library_that_is_missing_says_what_to_install(named, monkeypatch, capsys) -> None:
+    monkeypatch.setitem(sys.modules, "snntorch", None)
+    monkeypatch.setattr("quadspike.benchmark.steps.PEERS", {"snntorch": PEERS["snntorch"]})
+    options = ["--only", "snntorch"] if named else []
+    given = ("--device", "cpu", "--what", "peers", "--timesteps", "1", "--batch", "2", "--smoke")
+    assert run_cli("bench", "resnet8", *given, *options) == int(named)
+    said = "failed: snntorch is not installed here; pip install snntorch"
+    assert said in capsys.readouterr().out
 
 
 def test_the_command_prints_and_writes(tmp_path, capsys) -> None:

@@ -12,6 +12,7 @@ import torch
 from quadspike.benchmark.record import Row
 from quadspike.benchmark.setting import Setting
 from quadspike.benchmark.timing import QUICK, Effort, Peak
+from quadspike.errors import QuadspikeError
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def attempt(job: Job, name: str, title: str, work: Callable[[], Row], **where: A
         return {**row, **work()}
     except Exception as error:
         reason = " ".join(str(error).split())[:300]
+        kind = "" if isinstance(error, QuadspikeError) else f"{type(error).__name__}: "
         trace = traceback.format_exc()[-4000:]
-        return {**row, "error": f"{type(error).__name__}: {reason}", "traceback": trace}
+        return {**row, "error": f"{kind}{reason}", "traceback": trace}
     finally:
         Peak(job.device)  # frees what the work left

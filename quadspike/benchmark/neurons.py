@@ -18,6 +18,16 @@ _ABOVE_ONE = 1.000001
 """SpikingJelly's QIF divides its input by tau, which must exceed 1."""
 
 
+def _theirs(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name != package:
+            raise
+        raise QuadspikeError(f"{package} is not installed here; pip install {package}") from None
+
+
 class Fire(torch.autograd.Function):
     """A step whose slope is 1 between `low` and `high`."""
 
@@ -64,7 +74,7 @@ def _steps(x: Tensor) -> tuple[Tensor, ...]:
 
 def spikingjelly_node(neuron: Neuron) -> nn.Module:
     """SpikingJelly's neuron of the same equation, as its users call it: multi-step mode."""
-    theirs = import_module("spikingjelly.activation_based.neuron")
+    theirs = _theirs("spikingjelly.activation_based.neuron")
     options = {"surrogate_function": _surrogate(), "step_mode": "m"}
     kinds = {LIF: theirs.LIFNode, QIF: theirs.QIFNode}
     node: nn.Module = kinds[type(neuron)](**_numbers(neuron), **options)
@@ -80,7 +90,7 @@ class SpikingJellyKernels(nn.Module):
 
     def __init__(self, neuron: Neuron) -> None:
         super().__init__()
-        functional = import_module("spikingjelly.activation_based.functional")
+        functional = _theirs("spikingjelly.activation_based.functional")
         kinds: dict[type, Any] = {LIF: functional.lif_multi_step, QIF: functional.qif_multi_step}
         self.run = kinds[type(neuron)]
         self.numbers = {**_numbers(neuron), "surrogate_function": _surrogate()}
@@ -92,7 +102,7 @@ class SpikingJellyKernels(nn.Module):
 
 
 def _surrogate() -> nn.Module:
-    surrogate = import_module("spikingjelly.activation_based.surrogate")
+    surrogate = _theirs("spikingjelly.activation_based.surrogate")
     sigmoid: nn.Module = surrogate.Sigmoid(alpha=4.0)  # its own default, which its kernels know
     return sigmoid
 
@@ -114,7 +124,7 @@ class SnnTorchNeuron(nn.Module):
 
     def __init__(self, neuron: Neuron) -> None:
         super().__init__()
-        snntorch = import_module("snntorch")
+        snntorch = _theirs("snntorch")
         if not isinstance(neuron, LIF):
             raise QuadspikeError(f"snnTorch has no {type(neuron).__name__}; compare with lif")
         self.leaky = snntorch.Leaky(
@@ -132,4 +142,4 @@ class SnnTorchNeuron(nn.Module):
 
 def reset_spikingjelly(model: nn.Module) -> None:
     """Back to rest, which its modules need before every batch."""
-    import_module("spikingjelly.activation_based.functional").reset_net(model)
+    _theirs("spikingjelly.activation_based.functional").reset_net(model)

@@ -23,7 +23,7 @@ def bench(
 ) -> None:
     """Time training steps on random data: ours, the floor under them, and other libraries'.
 
-    For example:
+    What fails says why, and the rest goes on (exit code 1 if --only named it). For example:
       quadspike bench resnet19 --out bench.json
       quadspike bench resnet19 --what peers --only sj-lif-compiled loop --out bench.json
       quadspike bench resnet8 --device cpu --what floor step peers
@@ -49,8 +49,12 @@ def bench(
     place = choose_device(device, Workers())
     record = Record(out, surroundings(place), smoke)
 
+    failed = False
+
     def tell(row: dict[str, object]) -> None:
+        nonlocal failed
         print(describe(row), flush=True)
+        failed |= "error" in row and row["name"] in only
 
     measure(Job(chosen, place, only, smoke), what, record, tell)
     wide = make_console(at_least=120)
@@ -63,3 +67,5 @@ def bench(
 
         drawn = scaling_figure(record.comparable, chosen.recipe)
         write_figure(drawn, out.with_suffix(".scaling.png"))
+    if failed:
+        raise SystemExit(1)
