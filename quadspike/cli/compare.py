@@ -113,6 +113,8 @@ def _list() -> Table:
 
 def _show(console: Console, shown: Grid) -> None:
     """The table as far as it fits into a terminal, the whole one elsewhere, and its notes."""
+    from quadspike.comparison.grid import marks_of
+
     count = len(shown.headings)
     if console.is_terminal:
         unbounded = make_console(at_least=1000)
@@ -123,7 +125,9 @@ def _show(console: Console, shown: Grid) -> None:
     console.print(_table(shown, count), markup=False)
     if count < len(shown.headings):
         print(f"too wide for this terminal, in table.md: {'; '.join(shown.headings[count:])}")
-    for remark in (*shown.remarks, *(f"({mark}) {text}" for mark, text in shown.notes)):
+    marks = {mark for row in shown.rows for cell in row[:count] for mark in marks_of(cell)}
+    notes = [f"({mark}) {text}" for mark, text in shown.notes if mark in marks]
+    for remark in (*shown.remarks, *notes):
         print(remark)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from quadspike.analysis.energy.report import FLAGS
@@ -35,6 +36,16 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[tuple[str, str], ...]
     remarks: tuple[str, ...]
+
+
+def marks_of(cell: str) -> list[str]:
+    """The letters that `Notes.mark` put behind a cell.
+
+    >>> marks_of("1.05 (a, ab)"), marks_of("96.44 (CIFAR-10, T = 2)"), marks_of("QIF")
+    (['a', 'ab'], [], [])
+    """
+    found = re.search(r" \(([a-z]+(?:, [a-z]+)*)\)$", cell)
+    return found[1].split(", ") if found else []
 
 
 def letter(index: int) -> str:
