@@ -174,7 +174,8 @@ def table(
 
 
 def figure(
-    groups: Positional[Annotated[tuple[str, ...], arg(metavar="GROUP")]],
+    groups: Positional[Annotated[tuple[str, ...], arg(metavar="GROUP")]] = (),
+    *,
     out: Annotated[Path, arg(aliases=["-o"], metavar="PNG")],
     x: Annotated[str | None, arg(metavar="FIELD")] = None,
     records: Folder = ROOT,
@@ -182,12 +183,14 @@ def figure(
     """Draw the runs of groups: how they learn, or what they come to by a field of the recipe.
 
     For example:
+      quadspike records figure --out accuracy.png
       quadspike records figure study-window --out window.png
       quadspike records figure study-window study-threshold --x window --out centres.svg
       quadspike records figure study-window --x agreement --out agreement.png
 
     Accuracy is on the held-out images where every run has them, else on the test set. Seeds of
-    the same recipe are one line, through their mean.
+    the same recipe are one line, through their mean. Without a group: the runs that are in none,
+    their accuracy against their time, beside the paper's.
 
     Args:
         groups: Drawn together, if several.
@@ -197,18 +200,29 @@ def figure(
         records: The folder of records.
     """
     from quadspike.analysis.figures.saving import figure_format, write_figure
+    from quadspike.errors import QuadspikeError
     from quadspike.records import (
         AGREEMENT,
         Store,
+        accuracy_against_time,
         against,
         by_agreement,
         curves,
         draw,
         read_groups,
+        ungrouped,
     )
 
     figure_format(out)
-    runs = read_groups(Store(records), groups)
+    store = Store(records)
+    if not groups:
+        if x is not None:
+            raise QuadspikeError(f"--x {x} is for the runs of a group: name one")
+        runs = ungrouped(store)
+        write_figure(accuracy_against_time(runs), out)
+        print(f"{out}: {counted(len(runs), 'run')} beside the paper's")
+        return
+    runs = read_groups(store, groups)
     plot = curves(runs) if x is None else by_agreement(runs) if x == AGREEMENT else against(runs, x)
     write_figure(draw(plot), out)
     print(f"{out}: {counted(len(runs), 'run')} in {counted(len(plot.series), 'line')}")

@@ -4,7 +4,8 @@ from quadspike.records.add import record_run
 from quadspike.records.agreement import AGREEMENT, by_agreement
 from quadspike.records.comparisons import record_comparison
 from quadspike.records.fastest import not_listed
-from quadspike.records.groups import read_groups
+from quadspike.records.groups import read_groups, ungrouped
+from quadspike.records.overview import accuracy_against_time
 from quadspike.records.picture import draw
 from quadspike.records.series import Plot, Series, against, curves
 from quadspike.records.source import Repository
@@ -20,6 +21,7 @@ __all__ = [
     "Series",
     "Store",
     "Verdict",
+    "accuracy_against_time",
     "against",
     "by_agreement",
     "curves",
@@ -34,5 +36,6 @@ __all__ = [
     "record_comparison",
     "record_run",
     "table",
+    "ungrouped",
     "verify",
 ]

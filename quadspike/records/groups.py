@@ -61,6 +61,11 @@ def read_groups(store: Store, groups: Sequence[str]) -> list[RunRecord]:
     return distinct([record for group in groups for record in read_group(store, group)])
 
 
+def ungrouped(store: Store) -> list[RunRecord]:
+    """The runs in no group, each once."""
+    return distinct(read_group(store, ""))
+
+
 def distinct(records: Sequence[RunRecord]) -> list[RunRecord]:
     """Each run once, by whatever names it is on record: with scored weights, if under any."""
     found: dict[str, RunRecord] = {}

@@ -81,13 +81,23 @@ def draw(plot: Plot) -> Figure:
 
 
 def _labels(ended: Sequence[Series], values: bool) -> list[str]:
-    """The names, in lines of some length that break between two fields."""
+    """The names, where values are meant with where the lines end."""
     found = []
     for series in ended:
-        kept = series.label.replace(" ", "\u00a0").replace(",\u00a0", ", ")
-        name = textwrap.fill(kept, _LONGEST, break_on_hyphens=False).replace("\u00a0", " ")
+        name = in_lines(series.label, _LONGEST)
         found.append(f"{series.mean()[-1][1]:.1f}  {name}" if values else name)
     return found
+
+
+def in_lines(name: str, longest: int) -> str:
+    """Broken where a line would be longer, between two fields wherever that can be.
+
+    >>> in_lines("weight decay = 0.1, u2 -2", 12)
+    'weight decay = 0.1,\\nu2 -2'
+    """
+    kept = name.replace(" ", "\u00a0").replace(",\u00a0", ", ")
+    filled = textwrap.fill(kept, longest, break_on_hyphens=False, break_long_words=False)
+    return filled.replace("\u00a0", " ")
 
 
 def _frame_epochs(ax: Axes, ended: Sequence[Series]) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from quadspike.analysis.energy.paper import paper_table
 from quadspike.atomic import write_text
 from quadspike.errors import QuadspikeError
 from quadspike.markdown import markdown_table
-from quadspike.recipes import RECIPES, paper_figure
+from quadspike.recipes import paper_figure
 from quadspike.records.cells import mean_energy, mean_percent, seeds_of
 from quadspike.records.fastest import fastest_table
 from quadspike.records.group_table import group_table
-from quadspike.records.groups import by_setting, distinct, read_group, read_groups, read_runs
+from quadspike.records.groups import by_setting, read_groups, read_runs, ungrouped
 from quadspike.records.naming import run_name
+from quadspike.records.paper import reported
 from quadspike.records.runs import RunRecord
 from quadspike.records.store import FASTEST, Store
 from quadspike.written import NOTHING, capitals, duration, millijoule, with_spread
@@ -34,16 +34,6 @@ HEADINGS = (
     "its time",
     "its energy",
 )
-PAPER_TIMES = {
-    ("resnet19", "cifar10", 2): "5 h",
-    ("resnet19", "cifar10", 4): "11 h",
-    ("resnet19", "cifar100", 2): "5 h",
-    ("resnet19", "cifar100", 4): "11 h",
-    ("vggsnn", "cifar10-dvs", 10): "1 h",
-    ("resnet19", "cifar10-dvs", 10): "3 h",
-    ("resnet34", "imagenet", 4): "6 days on four",
-}
-"""By network, data and steps, on one A100 unless it says more; rounded as the paper rounds."""
 NONE_YET = "No runs are on record yet."
 _PLACE = re.compile(
     r"^(<!-- records(?: (\S+))? -->\n)(?:(?!<!-- records).)*?^(<!-- /records -->)",
@@ -61,7 +51,7 @@ def table(store: Store, group: str = "") -> str:
         return fastest_table(read_runs(store, bool))
     if group:
         return group_table(read_groups(store, [group]))
-    records = distinct(read_group(store, ""))
+    records = ungrouped(store)
     if not records:
         return NONE_YET + "\n"
     rows = map(_row, sorted(by_setting(records), key=_order))
@@ -126,23 +116,13 @@ def _accuracy(runs: Sequence[RunRecord]) -> str:
 
 
 def _paper(run: RunRecord) -> list[str]:
-    """Its figure, time and energy for the same data, network, steps and loss; in brackets if
-    trained otherwise.
-    """
-    recipe = run.recipe
-    setting = recipe.model, recipe.dataset, recipe.timesteps
-    rows = {(r.model, r.geometry, r.timesteps): float(r.energy_mj) for r in paper_table()}
-    time, spent = PAPER_TIMES.get(setting), rows.get(setting)
-    for entry in RECIPES.values():
-        figure = entry.figures.get((recipe.timesteps, recipe.loss))
-        theirs = entry.make()
-        same = (theirs.dataset, theirs.model) == (recipe.dataset, recipe.model)
-        if figure and time and spent and same:
-            like = paper_figure(recipe) and run.first_weights is None
-            left, right = ("", "") if like else ("(", ")")
-            printed = with_spread(*figure), time, millijoule(spent)
-            return [f"{left}{text}{right}" for text in printed]
-    return [NOTHING] * 3
+    """Its figure, time and energy; in brackets if trained otherwise."""
+    theirs = reported(run.recipe)
+    if theirs is None:
+        return [NOTHING] * 3
+    like = paper_figure(run.recipe) and run.first_weights is None
+    printed = with_spread(*theirs.accuracy), theirs.time, millijoule(theirs.energy_mj)
+    return [text if like else f"({text})" for text in printed]
 
 
 def _remarks(records: Sequence[RunRecord]) -> list[str]:
