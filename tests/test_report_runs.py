@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,25 @@ def test_a_finished_run_is_read(tmp_path: Path) -> None:
 def test_a_record_alone_is_a_run(tmp_path: Path) -> None:
     record = make_run(tmp_path / "run") / "record.json"
     assert read_run(record.rename(tmp_path / "kept.json")).epochs[-1].epoch == 12
+
+
+def test_a_run_that_was_stopped_in_its_first_epoch_is_read(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", done=1)
+    record = json.loads((folder / "record.json").read_text())
+    summary = {"status": "stopped", "epochs": 0, "steps_beyond": 3, "seconds": 0.1}
+    (folder / "record.json").write_text(json.dumps({**record, "metrics": [], "summary": summary}))
+    (folder / "metrics.jsonl").unlink()
+    for path in (folder, folder / "record.json"):
+        assert (read_run(path).path, read_run(path).record) == (folder, None)
+
+
+def test_a_folder_of_several_runs_is_not_taken_for_one(tmp_path: Path) -> None:
+    """A sweep's and a comparison's have a recipe of their own."""
+    first = make_run(tmp_path / "qif" / "seed-0")
+    make_run(tmp_path / "tet" / "seed-0", loss="tet")
+    shutil.copy(first / "recipe.json", tmp_path)
+    with pytest.raises(QuadspikeError, match=rf"it holds 2; give .*, such as {first}"):
+        read_run(tmp_path)
 
 
 def test_a_run_under_way_has_the_epochs_so_far(tmp_path: Path) -> None:

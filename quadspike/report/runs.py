@@ -141,11 +141,18 @@ class Run:
 def read_run(path: str | Path) -> Run:
     """The run in the folder `path`, or in the record file `path`; no weights are read."""
     place = Path(path)
-    record, recipe = place / "record.json", place / "recipe.json"
-    if place.is_file():
+    if place.is_file() and place.name != "record.json":
         return _read_record(place)
+    place = place.parent if place.is_file() else place
+    record, recipe = place / "record.json", place / "recipe.json"
     if record.is_file() and _in_file(record, lambda: _parse(record).get("metrics")) != []:
         return _read_record(record)
+    found = [*place.glob("*/recipe.json"), *place.glob("*/*/recipe.json")]
+    inside = sorted(path.parent for path in found)
+    if inside:
+        raise QuadspikeError(
+            f"{place} is no run, it holds {len(inside)}; give their folders, such as {inside[0]}"
+        )
     if recipe.is_file():
         plan = _in_file(recipe, lambda: Recipe.from_dict(_parse(recipe)["recipe"]))
         return Run(place, plan.name, plan, _read_metrics(place / "metrics.jsonl"), None)
