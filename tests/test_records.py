@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from quadspike import QuadspikeError
+from quadspike.json_table import as_table, from_table
 from quadspike.records import Repository, Store, record_run, verify
 from quadspike.records.add import _first_weights
-from quadspike.records.runs import RECORD, read_record
+from quadspike.records.metrics import as_lines, compact
+from quadspike.records.runs import METRICS, RECORD, TABLES, read_record
 from quadspike.records.source import prove
 from quadspike.report import read_run
 from quadspike.training import train
@@ -62,6 +64,8 @@ def test_a_record_is_small_text_and_holds(record, records, trained, capsys):
     found = read_record("x", Store(records).read("runs", "digits-seed0"))
     theirs = json.loads((trained / "record.json").read_text())
     assert found.recipe == tiny(validation=100)
+    assert found.metrics == compact(theirs["metrics"])
+    assert [layer["layer"] for layer in found.content["layers"]] == ["hidden1.soma", "hidden2.soma"]
     assert found.summary["accuracy"] == theirs["metrics"][-1]["test_accuracy"]
     assert found.summary["choices"]["best epoch"] == "100 held-out training samples"
     assert "evaluation" in found.summary["seconds_include"]
@@ -91,6 +95,18 @@ def test_the_report_reads_a_record(record, trained):
         mine, fine = ours.histogram, theirs.histogram
         assert (mine.low, mine.high, len(mine.counts)) == (fine.low, fine.high, 40)
         assert mine.counts[20] == sum(fine.counts[60:63])
+
+
+def test_a_record_from_before_rows_were_tables_is_as_good(record, records):
+    store, name = Store(records), record.name
+    found, shown = read_record(name, store.read("runs", name)), read_run(record)
+    assert found.content["format"] == TABLES
+    (record / METRICS).write_text(as_lines(found.metrics))
+    (record / RECORD).write_text(json.dumps(found.content | {"format": 1}))
+    sum_anew(record)
+    assert problems(records) == []
+    assert read_record(name, store.read("runs", name)).metrics == found.metrics
+    assert read_run(record) == shown
 
 
 def test_adding_twice_is_the_same_and_another_of_that_name_is_refused(
@@ -306,7 +322,7 @@ def test_any_digit_changed_is_noticed(record, records):
         (("environment", "source"), "0" * 64, "fingerprint"),
         (("weights",), {}, "damaged"),
         (("weights", "last.safetensors"), "unknown", "64 hexadecimal digits"),
-        (("format",), 2, "another format"),
+        (("format",), 3, "another format"),
         (("energy",), [], "states an energy"),
         (("parameters",), -5, "-5 parameters"),
         (("summary", "evaluated_epoch"), 1, "evaluated_epoch"),
@@ -340,9 +356,9 @@ def test_a_forger_who_sums_anew_is_noticed(record, records, capsys, keys, value,
 )
 def test_epochs_that_the_data_set_cannot_give_are_noticed(record, records, field, value, said):
     path = record / "metrics.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = from_table([json.loads(line) for line in path.read_text().splitlines()])
     lines[0][field] = value
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path.write_text(as_lines(as_table(lines)))
     sum_anew(record)
     assert said in problems(records)[0]
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from quadspike.analysis.energy.report import COSTS_45NM, EnergyReport, EnergyRow
 from quadspike.errors import QuadspikeError
+from quadspike.json_table import from_table
 from quadspike.records.command import check_command
 from quadspike.records.metrics import check_epochs, check_share, check_spending, summarise
 from quadspike.records.source import Repository, prove
@@ -21,6 +22,10 @@ from quadspike.training.record import BILLED, totals
 from quadspike.training.sizes import TEST_SAMPLES
 
 RECIPE, METRICS, RECORD = "recipe.json", "metrics.jsonl", "record.json"
+TABLES = 2
+"""The format of records that hold epochs, layers and energies as tables; in older ones each row
+names what it holds.
+"""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 _DAMAGE = (
@@ -66,9 +71,10 @@ def read_record(name: str, files: Files) -> RunRecord:
 
     def read() -> RunRecord:
         recipe, content = json.loads(files[RECIPE]), json.loads(files[RECORD])
-        if (recipe["format"], content["format"]) != (FORMAT, FORMAT):
-            raise QuadspikeError(f"it has another format than {FORMAT}")
-        lines = [json.loads(line) for line in files[METRICS].splitlines()]
+        if recipe["format"] != FORMAT or content["format"] not in (FORMAT, TABLES):
+            raise QuadspikeError(f"it has another format than {FORMAT} or {TABLES}")
+        lines = from_table([json.loads(line) for line in files[METRICS].splitlines()])
+        content |= {key: from_table(content.get(key, ())) for key in ("layers", "energy")}
         return RunRecord(name, Recipe.from_dict(recipe["recipe"]), lines, content)
 
     return whole(read)

@@ -12,9 +12,11 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from quadspike.errors import QuadspikeError
+from quadspike.json_table import from_table
 from quadspike.training.recipe import Recipe
 
-FORMAT = 1
+FORMATS = (1, 2)
+"""Of runs, and of records that hold rows as tables."""
 _hints = cache(get_type_hints)
 
 T = TypeVar("T")
@@ -182,7 +184,7 @@ def build(kind: Any, value: Any) -> Any:
         return tuple(map(build, kinds, value))
     if origin is dict:
         return {key: build(arguments[1], item) for key, item in value.items()}
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         hints = _hints(kind).items()
         return kind(**{name: build(hint, value[name]) for name, hint in hints if name in value})
     return float(value) if kind is float else value
@@ -194,6 +196,7 @@ def _read_record(path: Path) -> Run:
         plan = content if "recipe" in content else _parse(path.with_name("recipe.json"))
         # The records of a repository have their epochs in a file of their own.
         epochs = content.get("metrics")
+        content |= {key: from_table(content[key]) for key in ("layers", "energy")}
         return Run(
             path if path.name != "record.json" else path.parent,
             content["name"],
@@ -210,7 +213,7 @@ def _read_record(path: Path) -> Run:
 def _read_metrics(path: Path) -> tuple[Epoch, ...]:
     def read() -> tuple[Epoch, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
-        epochs: tuple[Epoch, ...] = build(tuple[Epoch, ...], [*map(json.loads, lines)])
+        epochs: tuple[Epoch, ...] = build(tuple[Epoch, ...], from_table([*map(json.loads, lines)]))
         return epochs
 
     return _in_file(path, read) if path.exists() else ()
@@ -218,10 +221,10 @@ def _read_metrics(path: Path) -> tuple[Epoch, ...]:
 
 def _parse(path: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if content["format"] != FORMAT:
+    if content["format"] not in FORMATS:
         raise QuadspikeError(
-            f"it has format {content['format']}, this version of quadspike reads format {FORMAT}; "
-            "use the version that wrote it"
+            f"it has format {content['format']}, this version of quadspike reads up to "
+            f"{FORMATS[-1]}; use the version that wrote it"
         )
     return content
 
