@@ -374,11 +374,10 @@ def test_every_figure_has_words(tmp_path: Path, resnets: tuple[Path, Path]) -> N
         assert text.count(f"Membranes of {layer}:") == 2
 
 
-def test_the_same_runs_give_the_same_page(
-    tmp_path: Path, resnets: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_run_gives_the_same_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dynamics, "_figures", draw_neuron)
-    pages = [write_report(resnets, tmp_path / name).read_bytes() for name in ("a", "b")]
+    run = make_run(tmp_path / "run")
+    pages = [write_report([run], tmp_path / name).read_bytes() for name in ("a", "b")]
     assert pages[0] == pages[1]
 
 
