@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -434,21 +435,17 @@ def test_help_teaches(capsys):
     assert "no folder nowhere; name that of the records by --records" in capsys.readouterr().err
 
 
-def _put(root: Path, text: str, starts) -> None:
-    for number in range(20):
-        starts.wait()
-        with suppress(QuadspikeError):
-            Store(root).write("runs", f"run-{number}", dict.fromkeys("abc", text * 50_000))
-
-
 def test_of_two_that_add_at_once_one_is_kept_whole(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    starts = context.Barrier(2)
-    both = [context.Process(target=_put, args=(tmp_path, text, starts)) for text in "xy"]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join()
+    starts = Barrier(2)
+
+    def put(text: str) -> None:
+        for number in range(20):
+            starts.wait()
+            with suppress(QuadspikeError):
+                Store(tmp_path).write("runs", f"run-{number}", dict.fromkeys("abc", text * 50_000))
+
+    with ThreadPoolExecutor() as both:
+        list(both.map(put, "xy"))
     for number in range(20):
         files = Store(tmp_path).read("runs", f"run-{number}")
         assert len(set(files.values())) == 1
