@@ -99,7 +99,7 @@ def test_epochs_with_an_evaluation_are_dots_where_others_have_none(tmp_path: Pat
     dots = [a["d"].count("M") for _, a in page.tags if a.get("class") == "curve dot"]
     assert dots == [4] * 6  # test and validation, loss and accuracy; rate and window
     assert sum(a.get("class") == "curve faint" for _, a in page.tags) == 6
-    assert text.count("Dots are evaluated epochs.") == 4
+    assert text.count("Dots are the epochs with numbers.") == 4
     each, page = page_of(tmp_path, make_run(tmp_path / "each", layers=("a.soma",)))
     assert not [a for _, a in page.tags if a.get("class") in ("curve dot", "curve faint")]
     assert "Dots are" not in each

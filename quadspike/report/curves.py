@@ -42,7 +42,7 @@ class Curve:
 
 def dots(curves: Sequence[Curve]) -> str:
     """What dots on the curves are, where there are any."""
-    return "Dots are evaluated epochs." if any(c.drawn and c.dotted for c in curves) else ""
+    return "Dots are the epochs with numbers." if any(c.drawn and c.dotted for c in curves) else ""
 
 
 def line_chart(label: str, curves: Sequence[Curve], unit: str = "", zero: bool = False) -> Html:
