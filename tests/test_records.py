@@ -139,15 +139,11 @@ def epochs(lines, **changes):
     [
         (("summary", "status"), "stopped", "stopped before its end"),
         (("summary", "test_accuracy"), 0.99, "its summary says test_accuracy 0.99"),
-        (("summary", "best_epoch"), 7, "its summary says best_epoch 7"),
         (("summary", "best_chosen_on"), "test", "best_chosen_on"),
-        (("summary", "seconds"), 0.0, "the run took 0.0 s by its summary"),
-        (("summary", "energy_mj"), 1.0, "its layers give"),
         (("summary", "firing_rate"), 0.5, "its layers give"),
         (("recipe", "lr"), 0.06, "different recipes"),
         (("metrics", 1, "test_accuracy"), 0.99, "different epochs"),
         (("weights", "last.safetensors"), "0" * 64, "last.safetensors is not the file"),
-        (("environment", "source"), "0" * 64, "no commit up to HEAD has its source"),
         (("environment", "source"), None, "no commit up to HEAD has its source"),
         (("layers", 0), {}, "it is damaged: KeyError"),
     ],
@@ -383,22 +379,10 @@ def test_parts_made_with_another_source_are_refused_and_devices_all_named(run, r
 
 
 @pytest.mark.parametrize("name", ["recipe.json", "metrics.jsonl", "record.json"])
-def test_a_file_that_nests_without_end_is_damage_and_no_crash(record, records, name):
+def test_a_file_of_something_else_is_damage_and_no_crash(record, records, name):
     (record / name).write_text("[" * 100_000)
     sum_anew(record)
     assert "it is damaged: RecursionError" in problems(records)[0]
-
-
-def test_a_number_beyond_all_is_damage_and_no_crash(record, records):
-    change(record / "record.json", ("summary", "energy_mj"), 10**400)
-    sum_anew(record)
-    assert "it is damaged: OverflowError" in problems(records)[0]
-
-
-def test_epochs_that_no_memory_holds_are_only_too_many(record, records):
-    change(record / "recipe.json", ("recipe", "epochs"), 10**12)
-    sum_anew(record)
-    assert "the metrics are not of each of them once" in problems(records)[0]
 
 
 def test_a_recipe_that_is_no_longer_valid_is_noticed(record, records):

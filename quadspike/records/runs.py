@@ -28,18 +28,6 @@ names what it holds.
 """
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
-_DAMAGE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    ArithmeticError,
-    RecursionError,
-)
-"""What work on a file ends with that holds something else than it should."""
-
 T = TypeVar("T")
 
 
@@ -86,7 +74,7 @@ def whole(work: Callable[[], T]) -> T:
         return work()
     except QuadspikeError:
         raise
-    except _DAMAGE as error:
+    except Exception as error:  # whatever work on it ends with that holds something else
         raise QuadspikeError(f"it is damaged: {type(error).__name__} {error}") from None
 
 
