@@ -37,9 +37,9 @@ def from_table(table: Sequence[Any]) -> list[Any]:
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """What most rows have comes first."""
     found = []
-    for key, _ in Counter(key for row in rows for key in row).most_common():
+    for key, count in Counter(key for row in rows for key in row).most_common():
         inside = [row[key] for row in rows if isinstance(row.get(key), Mapping)]
-        found.append([key, *_names(inside)] if inside else key)
+        found.append([key, *_names(inside)] if len(inside) == count else key)
     return found
 
 

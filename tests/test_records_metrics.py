@@ -49,6 +49,7 @@ def test_a_record_of_400_epochs_stays_small(tmp_path):
         [],
         [{}],
         [{"a": None, "b": [1]}, {"a": 2.5, "b": []}],
+        [{"a": None}, {"a": {"x": 1}}],
         [{"in": {"x": 1}, "late": 3}, {"in": {"x": 2}}, {"in": {"x": None}, "late": 4}],
         [{"in": {"x": 1}}, {"in": {"y": 2}}],  # no table
         [{"a": 1, "b": 2}, {"b": 3, "c": 4}, {"a": 5, "c": 6}],
