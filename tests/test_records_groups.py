@@ -143,8 +143,8 @@ def test_weights_it_started_from_are_a_setting(store):
     assert (headings[0], fresh[0], tuned[0]) == ("init from", "new weights", "weights 01234567")
     names = [row[0] for row in rows(table(store))[1:]]
     assert names == ["digits-mlp, init from weights 01234567", "digits-mlp"]
-    put(store, "tuned/only", 0.94, recipe="digits-mlp", content=first)
-    assert "`digits-mlp` with init from weights 01234567;" in sentence(table(store, "tuned"))
+    put(store, "other/tuned", 0.94, recipe="digits-mlp", content=first)
+    assert "`digits-mlp` with init from weights 01234567;" in sentence(table(store, "other"))
 
 
 def test_what_changes_nothing_is_no_setting(store):
