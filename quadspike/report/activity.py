@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from quadspike.report.bars import Bar, bar_chart
 from quadspike.report.curves import Curve, dots, line_chart
-from quadspike.report.histograms import Membranes, histogram_chart
+from quadspike.report.histograms import histogram_chart, reach
 from quadspike.report.labels import Shown, bare, figure, key, legend, run_heading
 from quadspike.report.looks import depth
 from quadspike.report.markup import Html, join, tag
@@ -49,36 +49,19 @@ def firing(runs: Sequence[Shown]) -> Html | None:
 
 def membranes(runs: Sequence[Shown]) -> Html | None:
     """A histogram a layer and run, with its window and threshold, all over the same range."""
-    seen = [
-        (
-            shown,
-            [
-                (layer, Membranes(layer.histogram, layer.window, layer.edges or (layer.threshold,)))
-                for layer in known
-            ],
-        )
-        for shown in runs
-        if (known := shown.layers)
-    ]
-    if not seen:
+    known = [shown for shown in runs if shown.layers]
+    if not known:
         return None
-    reaches = [one.reach for _, those in seen for _, one in those]
-    view = min(low for low, _ in reaches), max(high for _, high in reaches)
+    lows, highs = zip(*(reach(layer) for shown in known for layer in shown.layers), strict=True)
     parts = []
-    for shown, those in seen:
+    for shown in known:
         minis = [
             figure(
                 bare(layer.layer),
                 f"{percent(layer.inside_window, 0)} inside, {percent(layer.rate)} fire",
-                histogram_chart(
-                    f"Membranes of {layer.layer}: {percent(layer.inside_window)} inside the "
-                    f"window from {layer.window[0]:.2f} to {layer.window[1]:.2f}",
-                    one,
-                    shown.index,
-                    view,
-                ),
+                histogram_chart(layer, shown.index, (min(lows), max(highs))),
             )
-            for layer, one in those
+            for layer in shown.layers
         ]
         parts += [run_heading(shown, runs), tag("div", *minis, class_="minis")]
     words = (

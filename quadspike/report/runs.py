@@ -95,6 +95,11 @@ class Layer:
     edges: tuple[float, ...] = ()
     """The membranes at which the spike changes, where they are not the threshold alone."""
 
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """All of them."""
+        return self.edges or (self.threshold,)
+
 
 @dataclass(frozen=True)
 class LayerEnergy:
