@@ -88,15 +88,15 @@ def energy_unit(energy: float) -> tuple[str, float]:
 def significant(value: float, digits: int = 3) -> str:
     """So many digits that count, without a power of ten while that is readable.
 
-    >>> significant(1234.5), significant(0.01234), significant(2.0), significant(1e-9)
-    ('1,234', '0.0123', '2.00', '1.00e-09')
+    >>> significant(1234.5), significant(0.01234), significant(9.996), significant(1e-9)
+    ('1,234', '0.0123', '10.0', '1.00e-09')
     """
     if not math.isfinite(value):
         return NOTHING
+    power = f"{value:.{digits - 1}e}"
     if value and not 1e-5 <= abs(value) < 1e9:
-        return f"{value:.{digits - 1}e}"
-    before = math.floor(math.log10(abs(value))) + 1 if value else 1
-    return f"{value:,.{max(0, digits - before)}f}"
+        return power
+    return f"{value:,.{max(0, digits - 1 - int(power.partition('e')[2]))}f}"
 
 
 def searchable(text: str) -> str:

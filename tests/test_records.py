@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from quadspike import QuadspikeError
+from quadspike.json_table import as_table, from_table
 from quadspike.records import Repository, Store, record_run, verify
 from quadspike.records.add import _first_weights
-from quadspike.records.runs import RECORD, read_record
+from quadspike.records.metrics import as_lines, compact
+from quadspike.records.runs import METRICS, RECORD, TABLES, read_record
 from quadspike.records.source import prove
 from quadspike.report import read_run
 from quadspike.training import train
@@ -62,6 +65,8 @@ def test_a_record_is_small_text_and_holds(record, records, trained, capsys):
     found = read_record("x", Store(records).read("runs", "digits-seed0"))
     theirs = json.loads((trained / "record.json").read_text())
     assert found.recipe == tiny(validation=100)
+    assert found.metrics == compact(theirs["metrics"])
+    assert [layer["layer"] for layer in found.content["layers"]] == ["hidden1.soma", "hidden2.soma"]
     assert found.summary["accuracy"] == theirs["metrics"][-1]["test_accuracy"]
     assert found.summary["choices"]["best epoch"] == "100 held-out training samples"
     assert "evaluation" in found.summary["seconds_include"]
@@ -93,6 +98,18 @@ def test_the_report_reads_a_record(record, trained):
         assert mine.counts[20] == sum(fine.counts[60:63])
 
 
+def test_a_record_from_before_rows_were_tables_is_as_good(record, records):
+    store, name = Store(records), record.name
+    found, shown = read_record(name, store.read("runs", name)), read_run(record)
+    assert found.content["format"] == TABLES
+    (record / METRICS).write_text(as_lines(found.metrics))
+    (record / RECORD).write_text(json.dumps(found.content | {"format": 1}))
+    sum_anew(record)
+    assert problems(records) == []
+    assert read_record(name, store.read("runs", name)).metrics == found.metrics
+    assert read_run(record) == shown
+
+
 def test_adding_twice_is_the_same_and_another_of_that_name_is_refused(
     record, records, trained, run, capsys
 ):
@@ -122,15 +139,11 @@ def epochs(lines, **changes):
     [
         (("summary", "status"), "stopped", "stopped before its end"),
         (("summary", "test_accuracy"), 0.99, "its summary says test_accuracy 0.99"),
-        (("summary", "best_epoch"), 7, "its summary says best_epoch 7"),
         (("summary", "best_chosen_on"), "test", "best_chosen_on"),
-        (("summary", "seconds"), 0.0, "the run took 0.0 s by its summary"),
-        (("summary", "energy_mj"), 1.0, "its layers give"),
         (("summary", "firing_rate"), 0.5, "its layers give"),
         (("recipe", "lr"), 0.06, "different recipes"),
         (("metrics", 1, "test_accuracy"), 0.99, "different epochs"),
         (("weights", "last.safetensors"), "0" * 64, "last.safetensors is not the file"),
-        (("environment", "source"), "0" * 64, "no commit up to HEAD has its source"),
         (("environment", "source"), None, "no commit up to HEAD has its source"),
         (("layers", 0), {}, "it is damaged: KeyError"),
     ],
@@ -306,7 +319,7 @@ def test_any_digit_changed_is_noticed(record, records):
         (("environment", "source"), "0" * 64, "fingerprint"),
         (("weights",), {}, "damaged"),
         (("weights", "last.safetensors"), "unknown", "64 hexadecimal digits"),
-        (("format",), 2, "another format"),
+        (("format",), 3, "another format"),
         (("energy",), [], "states an energy"),
         (("parameters",), -5, "-5 parameters"),
         (("summary", "evaluated_epoch"), 1, "evaluated_epoch"),
@@ -340,9 +353,9 @@ def test_a_forger_who_sums_anew_is_noticed(record, records, capsys, keys, value,
 )
 def test_epochs_that_the_data_set_cannot_give_are_noticed(record, records, field, value, said):
     path = record / "metrics.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = from_table([json.loads(line) for line in path.read_text().splitlines()])
     lines[0][field] = value
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path.write_text(as_lines(as_table(lines)))
     sum_anew(record)
     assert said in problems(records)[0]
 
@@ -366,22 +379,10 @@ def test_parts_made_with_another_source_are_refused_and_devices_all_named(run, r
 
 
 @pytest.mark.parametrize("name", ["recipe.json", "metrics.jsonl", "record.json"])
-def test_a_file_that_nests_without_end_is_damage_and_no_crash(record, records, name):
+def test_a_file_of_something_else_is_damage_and_no_crash(record, records, name):
     (record / name).write_text("[" * 100_000)
     sum_anew(record)
     assert "it is damaged: RecursionError" in problems(records)[0]
-
-
-def test_a_number_beyond_all_is_damage_and_no_crash(record, records):
-    change(record / "record.json", ("summary", "energy_mj"), 10**400)
-    sum_anew(record)
-    assert "it is damaged: OverflowError" in problems(records)[0]
-
-
-def test_epochs_that_no_memory_holds_are_only_too_many(record, records):
-    change(record / "recipe.json", ("recipe", "epochs"), 10**12)
-    sum_anew(record)
-    assert "the metrics are not of each of them once" in problems(records)[0]
 
 
 def test_a_recipe_that_is_no_longer_valid_is_noticed(record, records):
@@ -418,21 +419,17 @@ def test_help_teaches(capsys):
     assert "no folder nowhere; name that of the records by --records" in capsys.readouterr().err
 
 
-def _put(root: Path, text: str, starts) -> None:
-    for number in range(20):
-        starts.wait()
-        with suppress(QuadspikeError):
-            Store(root).write("runs", f"run-{number}", dict.fromkeys("abc", text * 50_000))
-
-
 def test_of_two_that_add_at_once_one_is_kept_whole(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    starts = context.Barrier(2)
-    both = [context.Process(target=_put, args=(tmp_path, text, starts)) for text in "xy"]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join()
+    starts = Barrier(2)
+
+    def put(text: str) -> None:
+        for number in range(20):
+            starts.wait()
+            with suppress(QuadspikeError):
+                Store(tmp_path).write("runs", f"run-{number}", dict.fromkeys("abc", text * 50_000))
+
+    with ThreadPoolExecutor() as both:
+        list(both.map(put, "xy"))
     for number in range(20):
         files = Store(tmp_path).read("runs", f"run-{number}")
         assert len(set(files.values())) == 1

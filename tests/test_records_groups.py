@@ -143,8 +143,18 @@ def test_weights_it_started_from_are_a_setting(store):
     assert (headings[0], fresh[0], tuned[0]) == ("init from", "new weights", "weights 01234567")
     names = [row[0] for row in rows(table(store))[1:]]
     assert names == ["digits-mlp, init from weights 01234567", "digits-mlp"]
-    put(store, "tuned/only", 0.94, recipe="digits-mlp", content=first)
-    assert "`digits-mlp` with init from weights 01234567;" in sentence(table(store, "tuned"))
+    put(store, "other/tuned", 0.94, recipe="digits-mlp", content=first)
+    assert "`digits-mlp` with init from weights 01234567;" in sentence(table(store, "other"))
+
+
+def test_a_constant_that_is_given_as_it_is_anyway_makes_no_other_setting(store):
+    put(store, "study/a", 0.90)
+    put(store, "study/b", 0.92, seed=1, neuron_constants={"u_th": 0.5})
+    put(store, "study/c", 0.94, neuron_constants={"u_th": 0.6})
+    headings, *found = rows(table(store, "study"))
+    assert headings[0] == "u_th"
+    assert [(row[0], row[-1]) for row in found] == [("0.5", "2"), ("0.6", "1")]
+    assert differing(read_group(store, "study")[:2]) == []
 
 
 def test_what_changes_nothing_is_no_setting(store):

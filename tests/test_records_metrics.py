@@ -7,6 +7,7 @@ import json
 import pytest
 
 from quadspike import QuadspikeError
+from quadspike.json_table import as_table, from_table
 from quadspike.recipes import create_recipe
 from quadspike.records.metrics import as_lines, check_epochs, compact, rounded
 from quadspike.records.store import LARGEST
@@ -32,9 +33,27 @@ def test_a_record_of_400_epochs_stays_small(tmp_path):
     folder = run_folders.make_run(tmp_path, model="resnet19", dataset="cifar10", epochs=400)
     found = json.loads((folder / "record.json").read_text())
     metrics, short = found["metrics"], compact(found["metrics"])
-    layers = json.dumps(rounded([found["layers"], found["energy"]]))
+    layers = json.dumps([as_table(rounded(found[part])) for part in ("layers", "energy")])
     assert len(as_lines(metrics)) > 500_000
-    assert len(as_lines(short)) + len(layers) < 0.9 * LARGEST
+    lines = as_lines(as_table(short))
+    assert len(lines) + len(layers) < 0.4 * LARGEST
+    assert from_table([json.loads(line) for line in lines.splitlines()]) == short
     assert [line["test_accuracy"] for line in short] == [line["test_accuracy"] for line in metrics]
     looked = [line["epoch"] for line in short if "rates" in line]
     assert looked == [1, *range(20, 401, 20)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [{}],
+        [{"a": None, "b": [1]}, {"a": 2.5, "b": []}],
+        [{"a": None}, {"a": {"x": 1}}],
+        [{"in": {"x": 1}, "late": 3}, {"in": {"x": 2}}, {"in": {"x": None}, "late": 4}],
+        [{"in": {"x": 1}}, {"in": {"y": 2}}],  # no table
+        [{"a": 1, "b": 2}, {"b": 3, "c": 4}, {"a": 5, "c": 6}],
+    ],
+)
+def test_rows_come_back_from_a_table_as_they_were(rows):
+    assert from_table(json.loads(json.dumps(as_table(rows)))) == rows

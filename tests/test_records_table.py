@@ -94,6 +94,15 @@ def test_a_repeated_seed_is_no_second_seed(tmp_path):
     assert row["accuracy, %"].endswith("2 runs of 1 seed")
 
 
+def test_a_record_is_no_group(tmp_path):
+    store = Store(tmp_path)
+    put(store, "digits", 0.96)
+    with pytest.raises(QuadspikeError, match="digits is a record, and cannot be a group too"):
+        put(store, "digits/lif", 0.95)
+    assert store.names("runs") == ["digits"]
+    assert len(rows(table(store))) == 1
+
+
 def test_hidden_files_are_no_records(tmp_path):
     store = Store(tmp_path / "records")
     put(store, "full", 0.96)

@@ -69,8 +69,7 @@ def test_one_run_shows_every_section(tmp_path: Path) -> None:
     assert set(page.ids) >= SECTIONS
     assert "comparison" not in page.ids
     run = read_run(tmp_path / "run")
-    assert run.last is not None
-    assert f"Test accuracy {100 * run.last.test_accuracy:.1f} % last epoch" in page.text()
+    assert f"Test accuracy {100 * run.epochs[-1].test_accuracy:.1f} % last epoch" in page.text()
     assert "chosen on validation" in page.text()
     for layer in ("conv1", "conv2", "conv3"):
         assert f">{layer}</b>" in text  # its membranes
@@ -100,7 +99,7 @@ def test_epochs_with_an_evaluation_are_dots_where_others_have_none(tmp_path: Pat
     dots = [a["d"].count("M") for _, a in page.tags if a.get("class") == "curve dot"]
     assert dots == [4] * 6  # test and validation, loss and accuracy; rate and window
     assert sum(a.get("class") == "curve faint" for _, a in page.tags) == 6
-    assert text.count("Dots are evaluated epochs.") == 4
+    assert text.count("Dots are the epochs with numbers.") == 4
     each, page = page_of(tmp_path, make_run(tmp_path / "each", layers=("a.soma",)))
     assert not [a for _, a in page.tags if a.get("class") in ("curve dot", "curve faint")]
     assert "Dots are" not in each
@@ -375,11 +374,10 @@ def test_every_figure_has_words(tmp_path: Path, resnets: tuple[Path, Path]) -> N
         assert text.count(f"Membranes of {layer}:") == 2
 
 
-def test_the_same_runs_give_the_same_page(
-    tmp_path: Path, resnets: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_run_gives_the_same_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dynamics, "_figures", draw_neuron)
-    pages = [write_report(resnets, tmp_path / name).read_bytes() for name in ("a", "b")]
+    run = make_run(tmp_path / "run")
+    pages = [write_report([run], tmp_path / name).read_bytes() for name in ("a", "b")]
     assert pages[0] == pages[1]
 
 

@@ -55,17 +55,15 @@ def add(
 
     store, called = Store(records), name or run.resolve().name
     repository = Repository(records if records.is_dir() else records.absolute().parent)
-    if SweepFolder(run).listing.exists():
-        if export is not None:
-            raise QuadspikeError(f"{run} is a sweep; --export is for one of its runs")
-        _add_sweep(SweepFolder(run), called, store, repository, note)
+    sweep, compared = SweepFolder(run), ComparisonFolder(run).record.exists()
+    if export is not None and (compared or sweep.listing.exists()):
+        raise QuadspikeError(f"{run} holds several runs, --export is for one; leave that out")
+    if sweep.listing.exists():
+        _add_sweep(sweep, called, store, repository, note)
         return
-    compared = ComparisonFolder(run).record.exists()
     kind: Kind = "compare" if compared else "runs"
     store.folder(kind, called)  # a name that is none is refused before any work
     if compared:
-        if export is not None:
-            raise QuadspikeError(f"{run} is a comparison, it has no --export; leave that out")
         files = record_comparison(run, repository, note)
     else:
         files = record_run(run, repository, export, note)

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from quadspike.errors import QuadspikeError
+from quadspike.json_table import as_table
 from quadspike.records.command import train_command
 from quadspike.records.metrics import as_lines, compact, rounded
 from quadspike.records.runs import (
     METRICS,
     RECIPE,
     RECORD,
+    TABLES,
     check_run,
     choices,
     device,
@@ -61,7 +63,7 @@ def record_run(
             content["note"] = note
         return {
             RECIPE: json.dumps({"format": FORMAT, "recipe": recipe.as_dict()}, indent=1) + "\n",
-            METRICS: as_lines(compact(found["metrics"])),
+            METRICS: as_lines(as_table(compact(found["metrics"]))),
             RECORD: _readable(content),
         }
 
@@ -95,7 +97,7 @@ def _content(
     ours = environment["source"] == source_fingerprint()
     notes = [note for note in found["notes"] if not note.startswith("weights from ")]
     return {
-        "format": FORMAT,
+        "format": TABLES,
         "name": found["name"],
         "commit": find_commit(environment, repository),
         "command": train_command(recipe, environment["workers"], () if ours else found["recipe"]),
@@ -115,8 +117,8 @@ def _content(
         "export": exported,
         "warnings": found["warnings"],
         "notes": notes,
-        "layers": rounded([_coarser(layer) for layer in found["layers"]]),
-        "energy": rounded(found["energy"]),
+        "layers": as_table(rounded([_coarser(layer) for layer in found["layers"]])),
+        "energy": as_table(rounded(found["energy"])),
     }
 
 
@@ -153,7 +155,7 @@ def _first_weights(start: Mapping[str, str]) -> dict[str, str]:
 
 
 def _readable(content: dict[str, Any]) -> str:
-    """A line for each entry, and for each layer one."""
+    """A line for each entry, and for each row of a table one."""
     parts = []
     for key, value in content.items():
         if key in ("layers", "energy"):

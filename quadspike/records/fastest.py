@@ -42,11 +42,11 @@ def fastest_table(records: Sequence[RunRecord]) -> str:
 
 def not_listed(store: Store) -> list[str]:
     """A line for each setting with exported weights that is no entry, with the reason."""
-    settings = by_setting(distinct(read_runs(store, bool)))
-    exported = [runs for runs in settings if any(run.content["export"] for run in runs)]
-    names = (", ".join(run.name for run in runs) for runs in exported)
-    reasons = map(why_not, exported)
-    return [f"{n} not listed: {why}" for n, why in zip(names, reasons, strict=True) if why]
+    return [
+        f"{', '.join(run.name for run in runs)} not listed: {why}"
+        for runs in by_setting(distinct(read_runs(store, bool)))
+        if any(run.content["export"] for run in runs) and (why := why_not(runs))
+    ]
 
 
 def why_not(runs: Sequence[RunRecord]) -> str:

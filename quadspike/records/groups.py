@@ -101,9 +101,9 @@ def differing(records: Sequence[RunRecord]) -> list[str]:
     """The fields in which not all of the runs are the same, in the recipe's order."""
     found = list(map(setting, records))
     fields = sorted({field for each in found for field in each}, key=field_order)
-    return [
-        field for field in fields if any(each.get(field) != found[0].get(field) for each in found)
-    ]
+    unlike = [f for f in fields if any(each.get(f) != found[0].get(f) for each in found)]
+    # A constant that one leaves to its neuron may be the one that another is given.
+    return [f for f in unlike if any(value(r, f) != value(records[0], f) for r in records)]
 
 
 def value(record: RunRecord, field: str) -> Any:
@@ -123,7 +123,8 @@ def by_setting(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
     fields, found = differing(records), dict[str, list[RunRecord]]()
     for record in sorted(records, key=lambda record: [rank(record, field) for field in fields]):
         # With the neuron as it was: where a default has changed since, it is another setting.
-        key = json.dumps([setting(record), record.content["neuron"]], sort_keys=True)
+        had = [value(record, field) for field in fields]
+        key = json.dumps([had, record.content["neuron"]], sort_keys=True)
         found.setdefault(key, []).append(record)
     return list(found.values())
 

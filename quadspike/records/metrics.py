@@ -46,9 +46,9 @@ def compact(metrics: Sequence[Line]) -> list[dict[str, Any]]:
     ]
 
 
-def as_lines(metrics: Sequence[Line]) -> str:
+def as_lines(rows: Sequence[Any]) -> str:
     """As `metrics.jsonl` has it."""
-    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in metrics)
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
 
 
 def summarise(recipe: Recipe, metrics: Sequence[Line]) -> dict[str, Any]:

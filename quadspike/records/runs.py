@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from quadspike.analysis.energy.report import COSTS_45NM, EnergyReport, EnergyRow
 from quadspike.errors import QuadspikeError
+from quadspike.json_table import from_table
 from quadspike.records.command import check_command
 from quadspike.records.metrics import check_epochs, check_share, check_spending, summarise
 from quadspike.records.source import Repository, prove
@@ -21,19 +22,11 @@ from quadspike.training.record import BILLED, totals
 from quadspike.training.sizes import TEST_SAMPLES
 
 RECIPE, METRICS, RECORD = "recipe.json", "metrics.jsonl", "record.json"
+TABLES = 2
+"""The format of records that hold epochs, layers and energies as tables; in older ones each row
+names what it holds.
+"""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-_DAMAGE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    ArithmeticError,
-    RecursionError,
-)
-"""What work on a file ends with that holds something else than it should."""
 
 T = TypeVar("T")
 
@@ -66,9 +59,10 @@ def read_record(name: str, files: Files) -> RunRecord:
 
     def read() -> RunRecord:
         recipe, content = json.loads(files[RECIPE]), json.loads(files[RECORD])
-        if (recipe["format"], content["format"]) != (FORMAT, FORMAT):
-            raise QuadspikeError(f"it has another format than {FORMAT}")
-        lines = [json.loads(line) for line in files[METRICS].splitlines()]
+        if recipe["format"] != FORMAT or content["format"] not in (FORMAT, TABLES):
+            raise QuadspikeError(f"it has another format than {FORMAT} or {TABLES}")
+        lines = from_table([json.loads(line) for line in files[METRICS].splitlines()])
+        content |= {key: from_table(content.get(key, ())) for key in ("layers", "energy")}
         return RunRecord(name, Recipe.from_dict(recipe["recipe"]), lines, content)
 
     return whole(read)
@@ -80,7 +74,7 @@ def whole(work: Callable[[], T]) -> T:
         return work()
     except QuadspikeError:
         raise
-    except _DAMAGE as error:
+    except Exception as error:  # whatever work on it ends with that holds something else
         raise QuadspikeError(f"it is damaged: {type(error).__name__} {error}") from None
 
 

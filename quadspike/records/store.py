@@ -83,6 +83,10 @@ class Store:
                 f"a record of {size:,} bytes is too large for a repository, which takes {LARGEST:,}"
             )
         with alone_in(folder.parent):
+            if (folder.parent / SUMS).exists():
+                raise QuadspikeError(
+                    f"{folder.parent} is a record, and cannot be a group too; choose another --name"
+                )
             if folder.exists():
                 try:
                     if self.read(kind, name) == files:

@@ -119,22 +119,18 @@ def _shards(tensors: dict[str, Tensor], limit: int) -> Iterator[dict[str, Tensor
 def read_index(folder: Path) -> dict[str, Any]:
     """What `export` wrote about the weights in `folder`, which are not read."""
     try:
-        index: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-        version = index["format"]
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        if (version := index["format"]) == FORMAT:
+            return {key: index[key] for key in KEYS}
     except OSError as error:
         raise QuadspikeError(
             f"{folder} holds no exported weights: cannot read {INDEX}: {error.strerror}"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise QuadspikeError(f"{folder / INDEX} is damaged: {error}") from None
-    if version != FORMAT:
-        raise QuadspikeError(
-            f"{folder / INDEX} has format {version}, this version of quadspike reads {FORMAT}"
-        )
-    for key in KEYS:
-        if key not in index:
-            raise QuadspikeError(f"{folder / INDEX} is damaged: it has no {key}; export again")
-    return index
+        raise QuadspikeError(f"{folder / INDEX} is damaged: {error!r}; export again") from None
+    raise QuadspikeError(
+        f"{folder / INDEX} has format {version}, this version of quadspike reads {FORMAT}"
+    )
 
 
 def load_export(folder: Path, **overrides: Any) -> Network:
@@ -223,11 +219,9 @@ def read_evaluation(folder: Path, index: dict[str, Any]) -> dict[str, Any] | Non
         return None
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        same = content["sha256"] == index["sha256"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise QuadspikeError(f"{path} is damaged: {error}; remove it and score again") from None
-    if not same:
+        weights, _ = content["sha256"], content["accuracy"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise QuadspikeError(f"{path} is damaged: {error!r}; remove it and score again") from None
+    if weights != index["sha256"]:
         raise QuadspikeError(f"{path} is of other weights; remove it and score again")
-    if "accuracy" not in content:
-        raise QuadspikeError(f"{path} is damaged: it has no accuracy; remove it and score again")
     return content

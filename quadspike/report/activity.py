@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import attrgetter
+from collections.abc import Sequence
 
 from quadspike.report.bars import Bar, bar_chart
 from quadspike.report.curves import Curve, dots, line_chart
-from quadspike.report.histograms import Membranes, histogram_chart
+from quadspike.report.histograms import histogram_chart, reach
 from quadspike.report.labels import Shown, bare, figure, key, legend, run_heading
 from quadspike.report.looks import depth
 from quadspike.report.markup import Html, join, tag
-from quadspike.report.runs import Epoch, Layer
 from quadspike.report.svg import short
 from quadspike.written import percent
 
@@ -24,10 +22,10 @@ def firing(runs: Sequence[Shown]) -> Html | None:
     known = [shown for shown in runs if shown.layers]
     if known:
         charts = [
-            figure(title, caption, bar_chart(f"{title} at the end of the run", rows))
-            for title, caption, rows in (
-                ("Firing rate by layer", "Share of neurons that fire in a step.", _rates(known)),
-                ("Inside the window by layer", "Where a gradient passes.", _windows(known)),
+            figure(title, caption, bar_chart(f"{title} at the end of the run", _bars(known, field)))
+            for field, title, caption in (
+                ("rate", "Firing rate by layer", "Share of neurons that fire in a step."),
+                ("inside_window", "Inside the window by layer", "Where a gradient passes."),
             )
         ]
         parts += [legend(known), tag("div", *charts, class_="grid")]
@@ -37,7 +35,7 @@ def firing(runs: Sequence[Shown]) -> Html | None:
             ("rates", "Firing rate over epochs", "Each layer a line."),
             ("window", "Inside the window over epochs", "Where a gradient passes."),
         ):
-            curves = _layer_curves(shown, attrgetter(field))
+            curves = _layer_curves(shown, field)
             if curves:
                 label = f"{title} of {len(curves)} layers of {shown.label}"
                 words = f"{caption} {dots(curves)}".rstrip()
@@ -51,36 +49,19 @@ def firing(runs: Sequence[Shown]) -> Html | None:
 
 def membranes(runs: Sequence[Shown]) -> Html | None:
     """A histogram a layer and run, with its window and threshold, all over the same range."""
-    seen = [
-        (
-            shown,
-            [
-                (layer, Membranes(layer.histogram, layer.window, layer.edges or (layer.threshold,)))
-                for layer in known
-            ],
-        )
-        for shown in runs
-        if (known := shown.layers)
-    ]
-    if not seen:
+    known = [shown for shown in runs if shown.layers]
+    if not known:
         return None
-    reaches = [one.reach for _, those in seen for _, one in those]
-    view = min(low for low, _ in reaches), max(high for _, high in reaches)
+    lows, highs = zip(*(reach(layer) for shown in known for layer in shown.layers), strict=True)
     parts = []
-    for shown, those in seen:
+    for shown in known:
         minis = [
             figure(
                 bare(layer.layer),
                 f"{percent(layer.inside_window, 0)} inside, {percent(layer.rate)} fire",
-                histogram_chart(
-                    f"Membranes of {layer.layer}: {percent(layer.inside_window)} inside the "
-                    f"window from {layer.window[0]:.2f} to {layer.window[1]:.2f}",
-                    one,
-                    shown.index,
-                    view,
-                ),
+                histogram_chart(layer, shown.index, (min(lows), max(highs))),
             )
-            for layer, one in those
+            for layer in shown.layers
         ]
         parts += [run_heading(shown, runs), tag("div", *minis, class_="minis")]
     words = (
@@ -91,39 +72,26 @@ def membranes(runs: Sequence[Shown]) -> Html | None:
     return join([tag("p", words), *parts])
 
 
-def _layer_curves(shown: Shown, values: Callable[[Epoch], dict[str, float]]) -> list[Curve]:
-    epochs = shown.run.epochs
-    names = list(dict.fromkeys(name for epoch in epochs for name in values(epoch)))
+def _layer_curves(shown: Shown, field: str) -> list[Curve]:
+    points: dict[str, list[tuple[float, float]]] = {}
+    for epoch in shown.run.epochs:
+        for name, share in getattr(epoch, field).items():
+            points.setdefault(name, []).append((epoch.epoch, 100 * share))
+    last = max(1, len(points) - 1)
     return [
-        Curve(
-            bare(name),
-            [(e.epoch, 100 * values(e)[name]) for e in epochs if name in values(e)],
-            color=depth(i / max(1, len(names) - 1)),
-        )
-        for i, name in enumerate(names)
+        Curve(bare(name), along, color=depth(i / last))
+        for i, (name, along) in enumerate(points.items())
     ]
 
 
-def _rates(runs: Sequence[Shown]) -> list[tuple[str, list[Bar]]]:
-    return _bars(
-        runs,
-        lambda layer: layer.rate,
-        lambda layer: "; by step " + ", ".join(percent(rate) for rate in layer.rate_by_step),
-    )
-
-
-def _windows(runs: Sequence[Shown]) -> list[tuple[str, list[Bar]]]:
-    return _bars(runs, lambda layer: layer.inside_window, lambda layer: "")
-
-
-def _bars(
-    runs: Sequence[Shown], value: Callable[[Layer], float], more: Callable[[Layer], str]
-) -> list[tuple[str, list[Bar]]]:
+def _bars(runs: Sequence[Shown], field: str) -> list[tuple[str, list[Bar]]]:
     rows: dict[str, list[Bar]] = {}
     for shown in runs:
         for layer in shown.layers:
-            share = value(layer)
-            title = f"{layer.layer}, {shown.label}: {percent(share, 2)}{more(layer)}"
+            share = getattr(layer, field)
+            title = f"{layer.layer}, {shown.label}: {percent(share, 2)}"
+            if field == "rate":
+                title += "; by step " + ", ".join(map(percent, layer.rate_by_step))
             bar = Bar(shown.index, (share,), percent(share), title)
             rows.setdefault(bare(layer.layer), []).append(bar)
     return list(rows.items())

@@ -14,10 +14,10 @@ from quadspike.written import millijoule, significant
 
 def energy(runs: Sequence[Shown]) -> Html | None:
     """Where the energy goes: synapses full, neurons paler."""
-    known = [shown for shown in runs if shown.run.record and shown.run.record.energy]
+    known = [shown for shown in runs if shown.energy]
     if not known:
         return None
-    costs = [_blocks(shown.run.record.energy) for shown in known if shown.run.record]
+    costs = [_blocks(shown.energy) for shown in known]
     rows = [
         (
             name,

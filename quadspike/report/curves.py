@@ -42,7 +42,7 @@ class Curve:
 
 def dots(curves: Sequence[Curve]) -> str:
     """What dots on the curves are, where there are any."""
-    return "Dots are evaluated epochs." if any(c.drawn and c.dotted for c in curves) else ""
+    return "Dots are the epochs with numbers." if any(c.drawn and c.dotted for c in curves) else ""
 
 
 def line_chart(label: str, curves: Sequence[Curve], unit: str = "", zero: bool = False) -> Html:
@@ -61,7 +61,8 @@ def line_chart(label: str, curves: Sequence[Curve], unit: str = "", zero: bool =
     parts = [*_axes(x_axis, y_axis, heights)]
     parts += [drawn for curve in kept for drawn in _curve(curve, x_axis, y_axis)]
     if all(curve.color is None for curve in kept):
-        parts += [_end_mark(curve, x_axis, y_axis) for curve in kept]
+        ends = [(curve.run, *curve.drawn[-1]) for curve in kept]
+        parts += [marker(run, x_axis(x), y_axis(y)) for run, x, y in ends]
         parts += _bands(kept, x_axis, unit)
     return svg(label, WIDTH, _HEIGHT, parts)
 
@@ -101,11 +102,6 @@ def _curve(curve: Curve, x_axis: Scale, y_axis: Scale) -> list[Html]:
     d = "".join(f"M{place}h0" for place in places)  # a line to itself is a dot
     dots = tag("path", title, class_="curve dot", d=d, stroke=stroke)
     return [line, dots] if len(places) > 1 else [dots]
-
-
-def _end_mark(curve: Curve, x_axis: Scale, y_axis: Scale) -> Html:
-    x, y = curve.drawn[-1]
-    return marker(curve.run, x_axis(x), y_axis(y))
 
 
 def _bands(curves: Sequence[Curve], x_axis: Scale, unit: str) -> list[Html]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from quadspike.report.looks import badge
 from quadspike.report.markup import Html, join, tag
-from quadspike.report.runs import Layer, Run
+from quadspike.report.runs import Layer, LayerEnergy, Run
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Shown:
     def layers(self) -> tuple[Layer, ...]:
         """Its layers at the end of the run, if it has ended."""
         return self.run.record.layers if self.run.record else ()
+
+    @property
+    def energy(self) -> tuple[LayerEnergy, ...]:
+        """What they cost, if it has ended and could be billed."""
+        return self.run.record.energy if self.run.record else ()
 
 
 def named(runs: Sequence[Run]) -> list[Shown]:

@@ -49,7 +49,7 @@ CSS = """
 --line:#d9dad6;--grid:#e6e7e3;--link:#0b5c96;--mark:#fff3d1;--warn:#8a4b00;--warnbg:#fff4e0;
 --run0:#0b5c96;--run1:#c44e00;--run2:#0f7f5f;--run3:#8a3f8f;--run4:#7a6400;--run5:#555;
 --under:var(--card)}
-@media (prefers-color-scheme:dark){:root{--page:#121519;--card:#1b1f25;--ink:#e9e9e6;
+@media screen and (prefers-color-scheme:dark){:root{--page:#121519;--card:#1b1f25;--ink:#e9e9e6;
 --soft:#a8afb8;--line:#363c45;--grid:#2a3038;--link:#7cbcf0;--mark:#44391a;--warn:#ffc67a;
 --warnbg:#2f2516;--run0:#6db3e8;--run1:#ff9a5c;--run2:#4fd0a5;--run3:#d798dc;--run4:#dcc04a;
 --run5:#c4c4c4}}
@@ -133,9 +133,7 @@ footer{color:var(--soft);font-size:.85rem;padding-bottom:2rem}
 @media (max-width:480px){details,.card,.warnings{padding-left:.8rem;padding-right:.8rem}
 .stat{gap:.5rem 1.2rem}}
 @media print{
-:root{color-scheme:light;--page:#fff;--card:#fff;--ink:#1a1a1a;--soft:#575c63;--line:#d9dad6;
---grid:#e6e7e3;--link:#0b5c96;--mark:#fff3d1;--warn:#8a4b00;--warnbg:#fff4e0;--run0:#0b5c96;
---run1:#c44e00;--run2:#0f7f5f;--run3:#8a3f8f;--run4:#7a6400;--run5:#555}
+:root{color-scheme:light;--page:#fff}
 @page{margin:14mm}
 body{font-size:10.5pt}header,main,footer{max-width:none;padding:0}header{padding-top:0}
 nav{display:none}details{border:0;border-top:1px solid var(--line);border-radius:0;padding:0}

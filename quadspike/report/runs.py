@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from quadspike.errors import QuadspikeError
-from quadspike.report.shapes import build
+from quadspike.json_table import from_table
 from quadspike.training.recipe import Recipe
 
-FORMAT = 1
+FORMATS = (1, 2)
+"""Of runs, and of records that hold rows as tables."""
+_hints = cache(get_type_hints)
 
 T = TypeVar("T")
 
@@ -27,7 +30,6 @@ class Epoch:
     """
 
     epoch: int
-    step: int
     lr: float
     train_loss: float
     train_accuracy: float
@@ -75,10 +77,6 @@ class Histogram:
     high: float
     counts: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        if not (self.low < self.high and self.counts and min(self.counts) >= 0):
-            raise QuadspikeError("a histogram needs low < high and counts that are >= 0")
-
 
 @dataclass(frozen=True)
 class Layer:
@@ -97,20 +95,20 @@ class Layer:
     edges: tuple[float, ...] = ()
     """The membranes at which the spike changes, where they are not the threshold alone."""
 
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """All of them."""
+        return self.edges or (self.threshold,)
+
 
 @dataclass(frozen=True)
 class LayerEnergy:
     """What one layer costs an inference, in pJ."""
 
     layer: str
-    kind: str
     neurons: int
-    macs: int
-    acs: int
-    rate: float | None
     energy_pj: float
     exact_energy_pj: float | None
-    flags: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -141,11 +139,6 @@ class Run:
     record: Record | None
 
     @property
-    def last(self) -> Epoch | None:
-        """The last finished epoch."""
-        return self.epochs[-1] if self.epochs else None
-
-    @property
     def judged(self) -> Epoch | None:
         """The last epoch that was evaluated."""
         known = [epoch for epoch in self.epochs if math.isfinite(epoch.test_accuracy)]
@@ -155,13 +148,20 @@ class Run:
 def read_run(path: str | Path) -> Run:
     """The run in the folder `path`, or in the record file `path`; no weights are read."""
     place = Path(path)
-    record, recipe = place / "record.json", place / "recipe.json"
-    if place.is_file():
+    if place.is_file() and place.name != "record.json":
         return _read_record(place)
+    place = place.parent if place.is_file() else place
+    record, recipe = place / "record.json", place / "recipe.json"
     if record.is_file() and _in_file(record, lambda: _parse(record).get("metrics")) != []:
         return _read_record(record)
+    found = [*place.glob("*/recipe.json"), *place.glob("*/*/recipe.json")]
+    inside = sorted(path.parent for path in found)
+    if inside:
+        raise QuadspikeError(
+            f"{place} is no run, it holds {len(inside)}; give their folders, such as {inside[0]}"
+        )
     if recipe.is_file():
-        plan = _in_file(recipe, lambda: _recipe(_parse(recipe)))
+        plan = _in_file(recipe, lambda: Recipe.from_dict(_parse(recipe)["recipe"]))
         return Run(place, plan.name, plan, _read_metrics(place / "metrics.jsonl"), None)
     problem = "is no run: it holds neither record.json nor recipe.json"
     raise QuadspikeError(
@@ -170,18 +170,45 @@ def read_run(path: str | Path) -> Run:
     )
 
 
+def build(kind: Any, value: Any) -> Any:
+    """What JSON gave as `kind`: a number, a text, a tuple, a dict or a dataclass of those.
+
+    Keys that a dataclass does not know are left aside. A null where a float belongs is NaN.
+
+    >>> build(tuple[float, ...], [1, None])
+    (1.0, nan)
+    """
+    arguments, origin = get_args(kind), get_origin(kind)
+    if value is None:
+        return math.nan if kind is float else None
+    if origin is UnionType:
+        (inner,) = (argument for argument in arguments if argument is not NoneType)
+        return build(inner, value)
+    if origin is tuple:
+        kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        return tuple(map(build, kinds, value))
+    if origin is dict:
+        return {key: build(arguments[1], item) for key, item in value.items()}
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = _hints(kind).items()
+        return kind(**{name: build(hint, value[name]) for name, hint in hints if name in value})
+    return float(value) if kind is float else value
+
+
 def _read_record(path: Path) -> Run:
     def read() -> Run:
         content = _parse(path)
+        plan = content if "recipe" in content else _parse(path.with_name("recipe.json"))
+        # The records of a repository have their epochs in a file of their own.
         epochs = content.get("metrics")
+        content |= {key: from_table(content[key]) for key in ("layers", "energy")}
         return Run(
             path if path.name != "record.json" else path.parent,
-            build(str, content.get("name"), "name"),
-            _recipe(content if "recipe" in content else _parse(path.with_name("recipe.json"))),
-            # The records of a repository have their epochs in a file of their own.
+            content["name"],
+            Recipe.from_dict(plan["recipe"]),
             _read_metrics(path.with_name("metrics.jsonl"))
             if epochs is None
-            else _in_order(build(tuple[Epoch, ...], epochs, "metrics")),
+            else build(tuple[Epoch, ...], epochs),
             build(Record, content),
         )
 
@@ -189,52 +216,31 @@ def _read_record(path: Path) -> Run:
 
 
 def _read_metrics(path: Path) -> tuple[Epoch, ...]:
-    if not path.exists():
-        return ()
-    lines = _in_file(path, lambda: path.read_text(encoding="utf-8")).split("\n")
-    # What follows the last line's end is still being written.
-    epochs = [
-        _in_file(path, partial(_epoch, line), number)
-        for number, line in enumerate(lines[:-1], start=1)
-        if line.strip()
-    ]
-    return _in_order(tuple(epochs))
+    def read() -> tuple[Epoch, ...]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        epochs: tuple[Epoch, ...] = build(tuple[Epoch, ...], from_table([*map(json.loads, lines)]))
+        return epochs
 
-
-def _epoch(line: str) -> Epoch:
-    epoch: Epoch = build(Epoch, json.loads(line))
-    return epoch
-
-
-def _in_order(epochs: tuple[Epoch, ...]) -> tuple[Epoch, ...]:
-    """By number; of an epoch that was repeated after a kill, the last."""
-    latest = {epoch.epoch: epoch for epoch in epochs}
-    return tuple(latest[number] for number in sorted(latest))
+    return _in_file(path, read) if path.exists() else ()
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    content = build(dict[str, Any], json.loads(path.read_text(encoding="utf-8")))
-    version = build(int, content.get("format"), "format")
-    if version != FORMAT:
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if content["format"] not in FORMATS:
         raise QuadspikeError(
-            f"it has format {version}, this version of quadspike reads format {FORMAT}; "
-            "use the version that wrote it"
+            f"it has format {content['format']}, this version of quadspike reads up to "
+            f"{FORMATS[-1]}; use the version that wrote it"
         )
-    return dict(content)
+    return content
 
 
-def _recipe(content: dict[str, Any]) -> Recipe:
-    return Recipe.from_dict(build(dict[str, Any], content.get("recipe"), "recipe"))
-
-
-def _in_file(path: Path, read: Callable[[], T], line: int | None = None) -> T:
+def _in_file(path: Path, read: Callable[[], T]) -> T:
     """`read()`, with every complaint naming the file."""
-    where = f"{path}, line {line}" if line else f"{path}"
     try:
         return read()
     except OSError as error:
-        raise QuadspikeError(f"cannot read {where}: {error.strerror or error}") from None
+        raise QuadspikeError(f"cannot read {path}: {error.strerror or error}") from None
     except QuadspikeError as error:
-        raise QuadspikeError(f"cannot use {where}: {error}") from None
-    except (ValueError, TypeError, RecursionError) as error:
-        raise QuadspikeError(f"{where} is damaged: {error}") from None
+        raise QuadspikeError(f"cannot use {path}: {error}") from None
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise QuadspikeError(f"{path} is damaged: {type(error).__name__} {error}") from None
