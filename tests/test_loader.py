@@ -74,6 +74,14 @@ def test_clips_are_cut_along_their_second_axis():
     assert batches[1].inputs[0, :, 0, 0, 0].tolist() == [4, 5]
 
 
+def test_a_transform_that_leaves_time_behind_is_refused():
+    """Time would be cut into batches, and the labels be those of other clips."""
+    clips = torch.zeros(12, 8, 2, 4, 4, dtype=torch.uint8)
+    split = Split("clips", clips, torch.arange(12) % 2, ("a", "b"))
+    with pytest.raises(QuadspikeError, match=r"\[12, 8, 2, 4, 4\] of 12 samples.* time first"):
+        next(Loader(split, 4, lambda x, draw: x.float(), shuffle=True).epoch())
+
+
 def test_a_sample_s_augmentation_does_not_depend_on_the_batch_size():
     def by_sample(size):
         loader = Loader(toy(), size, noisy, seed=3)
