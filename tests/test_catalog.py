@@ -40,7 +40,7 @@ def wide(monkeypatch, tmp_path):
 def toy(clips=False):
     shape = (6, 3, 2, 8, 8) if clips else (6, 3, 8, 8)
     inputs = torch.randint(0, 255, shape, dtype=torch.uint8)
-    return Split("toy/train", inputs, torch.arange(6) % 2, ("cat", "dog"), 16 if clips else 255)
+    return Split("toy/train", inputs, torch.arange(6) % 2, ("cat", "dog"), 16 if clips else 0)
 
 
 def test_the_embedded_sets_are_whole_and_nothing_else_is_there():
@@ -72,7 +72,7 @@ def test_the_pictures_of_a_sheet_are_the_samples():
 
 @pytest.mark.parametrize("name", ["digits", "digits-events"])
 def test_the_sheet_shows_the_augmentation_of_training(monkeypatch, name):
-    few = Split(name, torch.ones(4, 8, 2, 8, 8).byte(), torch.arange(4) % 2, ("a", "b"))
+    few = Split(name, torch.ones(4, 8, 2, 8, 8).byte(), torch.arange(4) % 2, ("a", "b"), 1)
     monkeypatch.setattr(catalog, "load_event_digits", lambda **how: (few, few))
     monkeypatch.setattr(datasets, "load_event_digits", lambda *given, **how: (few, few))
     recipe = Recipe("test", name, "cnn", timesteps=8, batch_size=4)

@@ -15,7 +15,8 @@ from quadspike.errors import QuadspikeError
 class Split:
     """Inputs as uint8, images `[N, C, H, W]` or clips `[N, T, C, H, W]`, and labels `[N]`.
 
-    A byte stands for `byte / levels`: of full brightness, or of events.
+    A byte stands for `byte / levels`: of full brightness, or of events. Images have 255 levels;
+    clips say theirs: 1 for the counts of `to_frames`.
 
     >>> split = Split("toy", torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.arange(4) % 2,
     ...               ("a", "b"))
@@ -27,7 +28,7 @@ class Split:
     inputs: Tensor
     labels: Tensor
     classes: tuple[str, ...]
-    levels: int = 255
+    levels: int = 0
 
     def __post_init__(self) -> None:
         for part, given in (("inputs", self.inputs), ("labels", self.labels)):
@@ -55,6 +56,14 @@ class Split:
                 f"{self.name}: labels must lie in 0..{self.count - 1}, "
                 f"got {int(self.labels.min())}..{int(self.labels.max())}"
             )
+
+        if not self.levels:
+            if self.inputs.ndim == 5:
+                raise QuadspikeError(
+                    f"{self.name}: say how many of its bytes' levels make one event, or full "
+                    "brightness: levels=1 for the counts of to_frames, levels=255 for brightness"
+                )
+            object.__setattr__(self, "levels", 255)
 
     def __len__(self) -> int:
         return len(self.inputs)
