@@ -1,22 +1,18 @@
-"""Mutated CIFAR pickles and zip archives of recordings: read or refused, never anything else."""
+"""Recordings in zip archives, mutated ones too: read or refused, never anything else."""
 
 from __future__ import annotations
 
 import io
-import pickle
 import random
 import zipfile
 
-import numpy as np
 import pytest
 
 from quadspike import QuadspikeError
-from quadspike.data.cifar import load_cifar10
-from quadspike.data.cifar.pickles import read_pickle
 from quadspike.data.events import files
 from quadspike.data.events.files import Source, archive_members
 
-CASES = 10_000
+CASES = 1_000
 
 
 def mutated(data: bytes, source: random.Random) -> bytes:
@@ -36,26 +32,6 @@ def mutated(data: bytes, source: random.Random) -> bytes:
     return bytes(out)
 
 
-def seeds() -> list[bytes]:
-    images = np.arange(6 * 48, dtype=np.uint8).reshape(6, 48)
-    content = {b"data": images, b"labels": [0, 1, 2, 3, 4, 5], b"batch_label": b"one of one"}
-    return [pickle.dumps(content, protocol=protocol) for protocol in (0, 2, 4)]
-
-
-SEEDS = seeds()
-
-
-def test_mutated_pickles_are_read_or_refused():
-    source, read = random.Random(0), 0
-    for case in range(CASES):
-        data = mutated(SEEDS[case % len(SEEDS)], source)
-        try:
-            read += isinstance(read_pickle(data, "batch"), dict)
-        except QuadspikeError:
-            continue
-    assert 0 < read < CASES
-
-
 def archive() -> bytes:
     stream = io.BytesIO()
     kinds = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
@@ -68,7 +44,7 @@ def archive() -> bytes:
 def test_mutated_archives_are_read_or_refused(tmp_path):
     source, whole, path = random.Random(0), archive(), tmp_path / "cat.zip"
     read = 0
-    for _ in range(CASES // 10):  # each is a file on the disk
+    for _ in range(CASES):
         path.write_bytes(mutated(whole, source))
         files._archive.cache_clear()
         try:
@@ -96,13 +72,3 @@ def test_an_archive_replaced_by_another_is_read_anew(tmp_path):
             packed.writestr("a.aedat", content)
         (tmp_path / "new.zip").replace(path)
         assert Source(path, "a.aedat").read() == content
-
-
-def test_a_batch_larger_than_its_images_is_refused_unread(tmp_path):
-    folder = tmp_path / "cifar-10-batches-bin"
-    folder.mkdir()
-    for name in (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"):
-        with (folder / name).open("wb") as file:
-            file.truncate(8 << 30)  # sparse: takes no room
-    with pytest.raises(QuadspikeError, match=r"data_batch_1\.bin: 8,589,934,592 bytes, more than"):
-        load_cifar10(tmp_path)
