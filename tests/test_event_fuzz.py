@@ -50,8 +50,8 @@ def aedat_seeds():
 def parse_any_aedat(data, name, choice):
     backwards = ("error", "sort", "unwrap")[choice % 3]
     found = parse_aedat(data, name, backwards=backwards, camera=("upright", "sideways")[choice % 2])
-    assert len(found.events) + found.special <= len(data) / 8
-    return found.events
+    assert len(found) <= len(data) / 8
+    return found
 
 
 def parse_any_nmnist(data, name, choice):

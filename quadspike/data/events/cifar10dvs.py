@@ -134,7 +134,7 @@ def verify_cifar10dvs(root: str | Path, progress: Progress | None = None) -> Ver
 
 
 def _decode(source: Source, camera: str) -> Events:
-    return parse_aedat(source.read(), source.name, backwards="sort", camera=camera).events
+    return parse_aedat(source.read(), source.name, backwards="sort", camera=camera)
 
 
 def _list(root: Path, allow_partial: bool) -> dict[str, dict[int, Source]]:

@@ -112,7 +112,7 @@ def _drawn(
 def _decode(source: Source, backwards: str) -> Events:
     if source.suffix == ".bin":
         return parse_nmnist(source.read(), source.name, backwards=backwards)
-    return parse_aedat(source.read(), source.name, backwards=backwards).events
+    return parse_aedat(source.read(), source.name, backwards=backwards)
 
 
 def _classes(folder: Path) -> dict[str, list[Source]]:
