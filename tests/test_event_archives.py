@@ -6,8 +6,6 @@ import io
 import random
 import zipfile
 
-import pytest
-
 from quadspike import QuadspikeError
 from quadspike.data.events import files
 from quadspike.data.events.files import Source, archive_members
@@ -53,16 +51,6 @@ def test_mutated_archives_are_read_or_refused(tmp_path):
         except QuadspikeError:
             continue
     assert read > 0
-
-
-def test_a_file_too_large_for_a_recording_is_refused_unread(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_BYTES", 10)
-    (tmp_path / "big.aedat").write_bytes(bytes(11))
-    (tmp_path / "cat.zip").write_bytes(archive())
-    with pytest.raises(QuadspikeError, match="11 bytes are more than a recording has"):
-        files.read_bytes(tmp_path / "big.aedat")
-    with pytest.raises(QuadspikeError, match="unpacks to 90 bytes"):
-        Source(tmp_path / "cat.zip", "cat/cifar10_cat_3.aedat").read()
 
 
 def test_an_archive_replaced_by_another_is_read_anew(tmp_path):
