@@ -257,7 +257,7 @@ def test_without_a_network_it_says_what_to_put_where(server, tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_named(server, tmp_path):
     (tmp_path / "taken").write_text("a file")
-    with pytest.raises(QuadspikeError, match=r"cannot write .*taken"):
+    with pytest.raises(QuadspikeError, match=r"cannot make the folder .*taken"):
         get(server, tmp_path / "taken" / "file.bin")
 
 

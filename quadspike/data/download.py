@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from quadspike.atomic import lock
+from quadspike.atomic import alone_in
 from quadspike.data.progress import Progress
 from quadspike.errors import QuadspikeError
 
@@ -38,14 +38,8 @@ def fetch(url: str, target: Path, *, size: int, md5: str, progress: Progress | N
         raise QuadspikeError(f"fetch {url}: the address must begin with http:// or https://")
     wanted = _Wanted(url, target, size, md5)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # The folder, since the partial file may be begun anew.
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            lock(folder)
+        with alone_in(target.parent):  # and not the file's, which may be begun anew
             wanted.complete(progress)
-        finally:
-            os.close(folder)
     except OSError as error:
         raise QuadspikeError(
             f"cannot write {target}: {error}; make room there, or choose another folder"
