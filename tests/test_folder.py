@@ -137,7 +137,7 @@ def test_all_broken_files_are_named_at_once(pets):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda root: level(root / "train" / "eel" / "a.png", 1), "only one of them has 'eel'"),
+        (lambda root: level(root / "train" / "eel" / "a.png", 1), "only .*train has 'eel'"),
         (lambda root: (root / "test" / "eel").mkdir(), "eel: the class has no images"),
         (lambda root: (root / "test" / "cat" / "c.png").mkdir(), "a folder where an image"),
         (lambda root: (root / "test" / "cat" / "a.doc").write_text("x"), "not named as an image"),

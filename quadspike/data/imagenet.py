@@ -39,7 +39,7 @@ from quadspike.data.crops import (
 )
 from quadspike.data.decode import BrokenImageError, Photo, open_photo
 from quadspike.data.geometry import GEOMETRIES
-from quadspike.data.listing import class_folders, list_images
+from quadspike.data.listing import check_same_classes, class_folders, list_images
 from quadspike.data.loader import Draw, Transform
 from quadspike.data.progress import Progress
 from quadspike.data.verified import Verified
@@ -192,18 +192,8 @@ def _classes(root: Path, split: str) -> tuple[str, ...]:
     theirs = class_folders(root / split, LAYOUT)
     if split == "train" or not (root / "train").is_dir():
         return theirs
-    classes = class_folders(root / "train", LAYOUT)
-    for more, less, found, lacking in (
-        (theirs, classes, "val", "train"),
-        (classes, theirs, "train", "val"),
-    ):
-        odd = sorted(set(more) - set(less))
-        if odd:
-            raise QuadspikeError(
-                f"{root}: {odd[0]!r} ({len(odd)} such) is a class of {found} but not of "
-                f"{lacking}; both must hold the same folders"
-            )
-    return classes
+    check_same_classes(root / "train", class_folders(root / "train", LAYOUT), root / "val", theirs)
+    return theirs
 
 
 def _refuse_flat(val: Path) -> None:

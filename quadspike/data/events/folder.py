@@ -14,6 +14,7 @@ from quadspike.data.events.files import Source, listed, named
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing
 from quadspike.data.events.nmnist import parse_nmnist
+from quadspike.data.listing import check_same_classes
 from quadspike.data.progress import Progress
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError
@@ -58,9 +59,7 @@ def load_event_folder(
         raise QuadspikeError(f"test_share must lie between 0 and 1, got {test_share!r}")
     if split == "folders":
         parts = [_classes(base / "train"), _classes(base / "test")]
-        if set(parts[0]) != set(parts[1]):
-            odd = sorted(set(parts[0]) ^ set(parts[1]))
-            raise QuadspikeError(f"{base}: train and test differ in the classes {', '.join(odd)}")
+        check_same_classes(base / "train", parts[0], base / "test", parts[1])
     else:
         parts = [_classes(base)]
     names = tuple(parts[0])
