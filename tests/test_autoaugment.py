@@ -105,15 +105,6 @@ def test_every_pixel_is_pillow_s(name, height, width):
         assert torch.equal(ours, theirs), f"{name}({amount}): {(ours != theirs).sum()} differ"
 
 
-def test_each_sample_has_its_own_amount():
-    images = pictures(12)
-    for name in sorted({*SIGNED, *ENHANCED, "solarize", "posterize"}):
-        several = torch.tensor((amounts(name) * 3)[:12], dtype=torch.float64)
-        together = OURS[name](images, several)
-        alone = [OURS[name](images[i : i + 1], several[i : i + 1]) for i in range(12)]
-        assert torch.equal(together, torch.cat(alone)), name
-
-
 @pytest.mark.parametrize("change", [apply, apply_by_group])
 def test_all_operations_in_one_batch_are_pillow_s(change):
     rng = np.random.default_rng(1)
@@ -146,24 +137,6 @@ def test_the_whole_of_autoaugment_is_pillow_s_on_the_same_choice():
             scale = SIZE if name.startswith("translate") else 1
             expected = PILLOW[name](expected, float(amount) * scale)
         assert torch.equal(result, from_pillow(expected)), i
-
-
-def test_the_way_for_the_gpu_and_that_for_the_cpu_give_the_same(many):
-    images = pictures(500)
-    operations, shares = many.operation[:500], many.amount[:500]
-    for step in range(2):
-        both = [
-            way(images, operations[:, step], shares[:, step]) for way in (apply, apply_by_group)
-        ]
-        assert torch.equal(*both)
-        images = both[0]
-
-
-def test_a_sample_s_augmentation_does_not_depend_on_its_batch():
-    images = pictures(20)
-    whole = AutoAugment()(images, Draw(1, 0, torch.arange(20)))
-    part = AutoAugment()(images[7:9], Draw(1, 0, torch.arange(7, 9)))
-    assert torch.equal(whole[7:9], part)
 
 
 @pytest.fixture(scope="module")

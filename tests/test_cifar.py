@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -268,20 +267,3 @@ def test_the_real_cifar10_is_what_it_is_known_to_be(real):
     assert mean.tolist() == pytest.approx([0.4914, 0.4822, 0.4465], abs=1e-4)
     report = verify_cifar10(real)
     assert (report.whole, report.problem) == (True, None)
-
-
-def test_the_real_cifar10_loads_in_a_moment(real):
-    load_cifar10(real)
-    start = time.process_time()
-    load_cifar10(real)
-    # About 0.4 s, most of it for the checksums; a loop over images would take many times that.
-    assert time.process_time() - start < 3
-
-
-@pytest.mark.slow
-def test_the_real_cifar10_reads_the_same_from_an_archive(real, tmp_path):
-    with tarfile.open(tmp_path / CIFAR10[0].archive, "w:gz", compresslevel=1) as archive:
-        archive.add(real / CIFAR10[0].folder, CIFAR10[0].folder)
-    for ours, theirs in zip(load_cifar10(tmp_path), load_cifar10(real), strict=True):
-        assert torch.equal(ours.inputs, theirs.inputs)
-        assert torch.equal(ours.labels, theirs.labels)

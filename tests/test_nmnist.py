@@ -165,12 +165,3 @@ def test_real_digits_stand_upright():
     assert bottom_of_six[1] > 1.1 * top_of_six[1]
     assert top_of_seven[1] > 1.1 * bottom_of_seven[1]
     assert bottom_of_seven[0] + 1 < top_of_seven[0]
-
-
-@needs_data
-def test_real_recordings_make_frames_in_one_call():
-    batch, labels = subset(range(64))
-    frames = to_frames(batch, 10)
-    assert frames.shape == (64, 10, 2, 34, 34)
-    assert len(labels) == 64
-    assert int(frames.long().sum()) == len(batch.t)

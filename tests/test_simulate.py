@@ -12,7 +12,6 @@ import pytest
 import torch
 
 import quadspike
-from quadspike.data.digits import load_digits
 from quadspike.data.events.aedat import read_aedat
 from quadspike.data.events.camera import EventCamera
 from quadspike.data.events.camera_keys import separate
@@ -198,12 +197,6 @@ def test_what_cannot_be_recorded_is_refused_before_anything_is_written(tmp_path)
     with pytest.raises(QuadspikeError, match="batch"):
         simulate(split(), out, QUICK, per_class=1, batch=0)
     assert not out.exists()
-
-
-def test_other_data_sets_keep_their_names(tmp_path):
-    train, _ = load_digits()
-    simulate(train, tmp_path / "events", QUICK, per_class=1)
-    assert (tmp_path / "events" / "7" / "digits_7_0.aedat").is_file()
 
 
 def test_pixels_that_a_byte_cannot_hold_are_told(tmp_path):

@@ -100,7 +100,7 @@ def archive_members(path: Path) -> list[str]:
     """The names of the files in a zip archive."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+            return [name for name in archive.namelist() if name and not name.endswith("/")]
     except _BROKEN_ARCHIVE as error:
         raise QuadspikeError(f"{path}: not a whole zip archive ({error}); fetch it anew") from None
 
