@@ -20,7 +20,7 @@ class Split:
 
     >>> split = Split("toy", torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.arange(4) % 2,
     ...               ("a", "b"))
-    >>> len(split), split.subset(torch.tensor([1, 3])).labels.tolist()
+    >>> len(split), split.subset([1, 3]).labels.tolist()
     (4, [1, 1])
     """
 
@@ -76,7 +76,7 @@ class Split:
     def to(self, device: torch.device | str) -> Split:
         return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device))
 
-    def subset(self, indices: Tensor) -> Split:
+    def subset(self, indices: Tensor | Sequence[int]) -> Split:
         """Those samples, in that order."""
-        place = indices.to(self.inputs.device)
+        place = torch.as_tensor(indices, device=self.inputs.device)
         return replace(self, inputs=self.inputs[place], labels=self.labels[place])
