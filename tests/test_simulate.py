@@ -90,8 +90,8 @@ def test_neither_batch_nor_interruption_shows(tmp_path):
     simulate(split(), whole, QUICK, per_class=3, batch=30)
     with pytest.raises(KeyboardInterrupt):
         simulate(split(), pieces, QUICK, per_class=3, batch=4, progress=_stop_at(9))
-    partial = pieces / "cat" / ".cifar10_cat_0.aedat.partial"
-    partial.write_bytes(b"half")
+    (pieces / "truck").mkdir(exist_ok=True)
+    (pieces / "truck" / ".cifar10_truck_2.aedat.partial").write_bytes(b"half")
     kept = {path: path.stat().st_mtime_ns for path in pieces.glob("*/*.aedat")}
     assert 9 <= len(kept) < 30
     assert simulate(split(), pieces, QUICK, per_class=3, batch=7) == 30 - len(kept)
