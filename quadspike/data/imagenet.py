@@ -164,7 +164,7 @@ def verify_imagenet(root: Path | str, progress: Progress | None = None) -> Verif
     try:
         splits = [ImageNet(root, split) for split in ("train", "val")]
     except QuadspikeError as error:
-        return Verified("imagenet", found, whole=False, problem=str(error))
+        return Verified("imagenet", found, str(error))
     total = sum(map(len, splits))
     classes, all_of_them = len(splits[0].classes), GEOMETRIES["imagenet"].classes
     share = f" of {all_of_them:,}" if classes < all_of_them else ""
@@ -178,11 +178,9 @@ def verify_imagenet(root: Path | str, progress: Progress | None = None) -> Verif
             done += 1
             if progress is not None:
                 progress(done, total)
-    if not broken:
-        return Verified("imagenet", found, whole=True)
     more = f"; and {len(broken) - _NAMED} more" if len(broken) > _NAMED else ""
-    problem = f"{len(broken)} broken: {'; '.join(broken[:_NAMED])}{more}"
-    return Verified("imagenet", found, whole=False, problem=problem)
+    problem = f"{len(broken)} broken: {'; '.join(broken[:_NAMED])}{more}" if broken else ""
+    return Verified("imagenet", found, problem)
 
 
 def _classes(root: Path, split: str) -> tuple[str, ...]:

@@ -75,11 +75,11 @@ def verify(name: str, layouts: tuple[Layout, ...], root: Path) -> Verified:
         found = f"the {place.layout.form} files in {place.path}"
         read(place)
     except QuadspikeError as error:
-        return Verified(name, found, whole=False, problem=str(error))
+        return Verified(name, found, str(error))
     if place.archived:
         official = md5_of(place.path) == place.layout.md5
         found += ", the published archive" if official else ", a repacked archive"
-    return Verified(name, found, whole=True)
+    return Verified(name, found)
 
 
 def read(place: Place) -> tuple[Images, Images]:
