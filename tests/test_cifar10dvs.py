@@ -143,6 +143,7 @@ def test_missing_classes_and_gaps_are_named(tmp_path):
         load_cifar10dvs(tmp_path, split="tebn")
     with pytest.raises(QuadspikeError, match="tebn/train: none of the recordings"):
         load(tmp_path)
+    assert not (tmp_path / "frames").exists()
 
 
 def test_foreign_names_are_refused(root):

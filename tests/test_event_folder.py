@@ -123,5 +123,6 @@ def test_a_folder_that_does_not_fit_is_named(own, tmp_path):
     write_aedat(recording(0), own / "solo" / "a.aedat")
     with pytest.raises(QuadspikeError, match="class solo has 1 recordings, too few"):
         load_event_folder(own, 4, split="last")
+    assert not list(tmp_path.glob("*.frames"))
     with pytest.raises(QuadspikeError, match="no class folders"):
         load_event_folder(own / "solo", 4, split="last")

@@ -80,3 +80,9 @@ class Split:
         """Those samples, in that order."""
         place = torch.as_tensor(indices, device=self.inputs.device)
         return replace(self, inputs=self.inputs[place], labels=self.labels[place])
+
+    def parted(self, test: Tensor) -> tuple[Split, Split]:
+        """The samples to train on, and those that the mask `test` names, to test on."""
+        parts = (("train", ~test), ("test", test))
+        train, held = (replace(self.subset(one), name=f"{self.name}/{part}") for part, one in parts)
+        return train, held

@@ -69,6 +69,11 @@ def load_event_folder(
         for name in names
         for source in part[name]
     ]
+    labels = torch.tensor([label for _, label, _ in labelled])
+    if split == "folders":
+        test = torch.tensor([place == 1 for _, _, place in labelled])
+    else:
+        test = _drawn(labels, names, split, test_share, seed)
     framing = Framing(steps, by, values, size, resize)
     frames = FrameCache(
         Path(f"{base}.frames") if cache is None else Path(cache),
@@ -78,16 +83,8 @@ def load_event_folder(
         framing,
         {"backwards": backwards},
     ).load(progress, workers)
-    labels = torch.tensor([label for _, label, _ in labelled])
-    if split == "folders":
-        test = torch.tensor([place == 1 for _, _, place in labelled])
-    else:
-        test = _drawn(labels, names, split, test_share, seed)
-    name = named(base.name, base)
-    return (
-        Split(f"{name}/{split}/train", frames[~test], labels[~test], names, framing.levels),
-        Split(f"{name}/{split}/test", frames[test], labels[test], names, framing.levels),
-    )
+    name = f"{named(base.name, base)}/{split}"
+    return Split(name, frames, labels, names, framing.levels).parted(test)
 
 
 def _drawn(
