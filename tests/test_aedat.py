@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,11 +11,10 @@ from quadspike import QuadspikeError
 from quadspike.data.events.aedat import format_aedat, parse_aedat, read_aedat, write_aedat
 from quadspike.data.events.form import Events
 from quadspike.data.events.statistics import statistics
+from tests.event_files import recording
+from tests.real_data import SHARED, needs
 
-RECORDINGS = Path(__file__).parents[2] / "shared" / "data" / "events" / "dvs128"
-needs_recordings = pytest.mark.skipif(
-    not RECORDINGS.is_dir(), reason="the DVS128 recordings are not beside the repository"
-)
+RECORDINGS = SHARED / "events" / "dvs128"
 HEADER = b"#!AER-DAT2.0\r\n# made by hand\r\n"
 
 
@@ -31,18 +28,6 @@ def address(x_raw, y_raw, bit=0):
 
 def parsed(*pairs, header=HEADER, **options):
     return parse_aedat(header + records(*pairs), "hand.aedat", **options)
-
-
-def recording(count=500, seed=0):
-    random = np.random.default_rng(seed)
-    return Events.of(
-        np.sort(random.integers(0, 2**32, count)),
-        random.integers(0, 128, count),
-        random.integers(0, 128, count),
-        random.integers(0, 2, count),
-        width=128,
-        height=128,
-    )
 
 
 def same(a, b):
@@ -71,7 +56,7 @@ def test_a_camera_on_its_side_is_turned_a_quarter_clockwise():
 
 @pytest.mark.parametrize("camera", ["upright", "sideways"])
 def test_what_is_written_reads_back_the_same(tmp_path, camera):
-    events = recording()
+    events = recording(0, 500, end=2**32)
     write_aedat(events, tmp_path / "a" / "b.aedat", ["one comment", ""], camera)
     same(read_aedat(tmp_path / "a" / "b.aedat"), events)
     # The file itself says how the camera stood, whatever the reader supposes.
@@ -201,10 +186,10 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(QuadspikeError, match="cannot make the folder"):
-        write_aedat(recording(), tmp_path / "file" / "x.aedat")
+        write_aedat(recording(0), tmp_path / "file" / "x.aedat")
 
 
-@needs_recordings
+@needs("events/dvs128")
 @pytest.mark.parametrize(
     ("name", "count", "seconds"),
     [
@@ -224,7 +209,7 @@ def test_real_recordings(name, count, seconds):
     same(parse_aedat(format_aedat(events, name), name), events)
 
 
-@needs_recordings
+@needs("events/dvs128")
 def test_the_table_is_seen_from_above_with_its_near_side_below():
     """A pencil turns on a table seen at a slant: its circle is flattened from top to bottom, and
     its half towards us looks longer whichever end it is. That settles which way is up."""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import shutil
 import struct
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,9 +25,7 @@ from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
 from tests.conftest import run_cli
-
-SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
-needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the real data at ../shared/data")
+from tests.real_data import SHARED, needs
 
 
 @pytest.fixture(autouse=True)
@@ -216,7 +213,7 @@ def test_show_n_mnist(tmp_path):
 # -- real files --------------------------------------------------------------------------
 
 
-@needs_data
+@needs("imagenet-mini")
 def test_show_and_verify_the_mini_imagenet(capsys, tmp_path):
     root = tmp_path / "data"
     root.mkdir()
@@ -230,7 +227,7 @@ def test_show_and_verify_the_mini_imagenet(capsys, tmp_path):
     assert run_cli("data", "show", "imagenet", str(tmp_path / "x.png"), "--count", "4") == 0
 
 
-@needs_data
+@needs("imagenet-mini")
 def test_a_broken_imagenet_file_is_named(tmp_path):
     root = tmp_path / "data" / "imagenet"
     shutil.copytree(SHARED / "imagenet-mini", root)

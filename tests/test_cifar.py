@@ -10,7 +10,6 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +20,7 @@ from quadspike.data.cifar import load_cifar10, load_cifar100, verify_cifar10, ve
 from quadspike.data.cifar.layouts import CIFAR10, CIFAR100
 from quadspike.data.cifar.records import decode
 from tests.cifar_files import Mini, changed, old_pickle
-
-REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "cifar10"
+from tests.real_data import SHARED, needs
 
 
 @pytest.fixture(scope="module")
@@ -246,14 +244,13 @@ def test_a_download_that_fails_says_what_to_put_where(site, tmp_path):
 
 @pytest.fixture(scope="session")
 def real(tmp_path_factory):
-    if not (REAL / "unpack.py").is_file():
-        pytest.skip("needs the real CIFAR-10 in ../shared/data beside the repository")
     root = tmp_path_factory.mktemp("cifar")
-    command = [sys.executable, str(REAL / "unpack.py"), str(root)]
+    command = [sys.executable, str(SHARED / "cifar10" / "unpack.py"), str(root)]
     subprocess.run(command, check=True, capture_output=True)
     return root
 
 
+@needs("cifar10")
 def test_the_real_cifar10_is_what_it_is_known_to_be(real):
     train, test = load_cifar10(real)
     assert (len(train), len(test)) == (50_000, 10_000)

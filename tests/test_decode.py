@@ -16,8 +16,7 @@ from PIL import Image, ImageFile
 from quadspike import QuadspikeError
 from quadspike.data import crops
 from quadspike.data.decode import BrokenImageError, decode, open_photo
-
-ODD = Path(__file__).resolve().parents[2] / "shared" / "data" / "imagenet-mini" / "odd"
+from tests.real_data import SHARED, needs
 
 
 def picture(width=40, height=30, seed=0) -> Image.Image:
@@ -214,9 +213,9 @@ def test_a_draft_is_smaller_but_never_below_what_is_asked(tmp_path, orientation)
     assert (full - drafted).abs().float().mean() < 1
 
 
-@pytest.mark.skipif(not ODD.is_dir(), reason="the real images are not beside the repository")
+@needs("imagenet-mini/odd")
 def test_the_odd_originals_decode_as_pillow_shows_them():
-    files = sorted(ODD.glob("*.JPEG"))
+    files = sorted((SHARED / "imagenet-mini" / "odd").glob("*.JPEG"))
     assert len(files) == 5
     for file in files:
         with Image.open(file) as image:

@@ -9,8 +9,9 @@ from PIL import Image
 
 from quadspike import QuadspikeError
 from quadspike.data.folder import load_folder
+from tests.real_data import SHARED, needs
 
-MINI = Path(__file__).resolve().parents[2] / "shared" / "data" / "imagenet-mini"
+MINI = SHARED / "imagenet-mini"
 
 
 def level(path: Path, grey: int, **options) -> None:
@@ -173,7 +174,7 @@ def test_one_image_cannot_be_shared(pets):
         load_folder(pets, 8, held_out=0.2)
 
 
-@pytest.mark.skipif(not MINI.is_dir(), reason="the real images are not beside the repository")
+@needs("imagenet-mini")
 def test_real_images_load_into_memory():
     train, test = load_folder(MINI, 32)
     assert (len(train), len(test), train.count) == (72, 24, 6)

@@ -31,11 +31,8 @@ def load_cifar10(
     Found under `root` (see `data_root`) as an official archive or unpacked, binary or python;
     where there is nothing, `download` fetches the binary archive.
     """
-    train, test = read(_locate(CIFAR10, data_root(root), download, progress))
-    return (
-        _split("cifar10/train", train, 0, CIFAR10_NAMES),
-        _split("cifar10/test", test, 0, CIFAR10_NAMES),
-    )
+    place = _locate(CIFAR10, data_root(root), download, progress)
+    return _splits("cifar10", place, 0, CIFAR10_NAMES)
 
 
 def load_cifar100(
@@ -48,12 +45,8 @@ def load_cifar100(
     """The training and the test images of CIFAR-100 with its 100 fine or its 20 coarse labels."""
     names = {"coarse": CIFAR100_COARSE_NAMES, "fine": CIFAR100_NAMES}
     classes = names[check_name("kind of labels", labels, names)]
-    column = list(names).index(labels)
-    train, test = read(_locate(CIFAR100, data_root(root), download, progress))
-    return (
-        _split("cifar100/train", train, column, classes),
-        _split("cifar100/test", test, column, classes),
-    )
+    place = _locate(CIFAR100, data_root(root), download, progress)
+    return _splits("cifar100", place, list(names).index(labels), classes)
 
 
 def verify_cifar10(root: Path | str | None = None) -> Verified:
@@ -108,11 +101,14 @@ def _locate(
     return Place(layout, archive)
 
 
-def _split(name: str, content: Images, column: int, classes: tuple[str, ...]) -> Split:
-    images, labels = content
-    return Split(
-        name,
-        torch.from_numpy(images.reshape(-1, 3, 32, 32)),
-        torch.from_numpy(labels[:, column].astype(np.int64)),
-        classes,
+def _splits(name: str, place: Place, column: int, classes: tuple[str, ...]) -> tuple[Split, Split]:
+    train, test = (
+        Split(
+            f"{name}/{part}",
+            torch.from_numpy(images).view(-1, 3, 32, 32),
+            torch.from_numpy(labels[:, column]).long(),
+            classes,
+        )
+        for part, (images, labels) in zip(("train", "test"), read(place), strict=True)
     )
+    return train, test
