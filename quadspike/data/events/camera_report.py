@@ -10,7 +10,6 @@ from rich.table import Table
 
 from quadspike.data.events.form import Events
 from quadspike.data.events.statistics import Statistics, statistics
-from quadspike.errors import QuadspikeError
 
 _ROWS: dict[str, tuple[Callable[[Statistics], float], str]] = {
     "events": (lambda s: s.events, ",.0f"),
@@ -28,8 +27,6 @@ _ROWS: dict[str, tuple[Callable[[Statistics], float], str]] = {
 
 def recordings_table(simulated: Sequence[Events], real: Sequence[tuple[str, Events]]) -> Table:
     """Mean and standard deviation of simulated recordings, and each real one under its name."""
-    if not simulated:
-        raise QuadspikeError("there are no simulated recordings to compare")
     several = [statistics(events) for events in simulated]
     single = [statistics(events) for _, events in real]
     table = Table(title=f"{len(several)} simulated recordings{', and real ones' * bool(real)}")
