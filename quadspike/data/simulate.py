@@ -75,7 +75,7 @@ def simulate(
         writing: list[Future[None]] = []
         samples = torch.tensor([recording.sample for recording in missing], dtype=torch.int64)
         for begin, recorded in _record(split, samples, camera, seed, size):
-            events = separate(_on_cpu(recorded))
+            events = [one.to("cpu") for one in separate(recorded)]
             # The files of one batch are written while the next is computed.
             done = _finish(writing, done, len(planned), progress)
             writing = [
@@ -140,13 +140,6 @@ def _record(
     for begin in range(0, len(samples), batch):
         part = chosen[begin : begin + batch]
         yield begin, camera.record(split.inputs[part], part, seed)
-
-
-def _on_cpu(batch: EventBatch) -> EventBatch:
-    t, x, y, p, offsets = (
-        field.cpu() for field in (batch.t, batch.x, batch.y, batch.p, batch.offsets)
-    )
-    return EventBatch(t, x, y, p, offsets, batch.width, batch.height)
 
 
 def _finish(writing: list[Future[None]], done: int, total: int, progress: Progress | None) -> int:

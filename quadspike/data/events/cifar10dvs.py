@@ -107,7 +107,7 @@ def _tested(split: str | None, seed: int) -> dict[str, frozenset[int]]:
     )
 
 
-def preview_cifar10dvs(root: str | Path, count: int, steps: int = 10) -> Split:
+def preview_cifar10dvs(root: str | Path, count: int) -> Split:
     """Frames of a few recordings spread over the classes, from whatever is there; no cache."""
     recordings = [
         (source, CLASSES.index(name))
@@ -116,7 +116,7 @@ def preview_cifar10dvs(root: str | Path, count: int, steps: int = 10) -> Split:
     ]
     name = f"{named('cifar10-dvs', root)}, {len(recordings):,} recordings"
     decode = partial(_decode, camera="sideways")
-    return few_clips(name, recordings, count, decode, Framing(steps, size=48), CLASSES)
+    return few_clips(name, recordings, count, decode, Framing(10, size=48), CLASSES)
 
 
 def verify_cifar10dvs(root: str | Path, progress: Progress | None = None) -> Verified:
