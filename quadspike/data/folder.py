@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor
 
 from quadspike.data.crops import squash
-from quadspike.data.decode import BrokenImageError, check_channels, decode
+from quadspike.data.decode import BrokenImageError, decode
 from quadspike.data.listing import Listing, check_same_classes, class_folders, list_images
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, check_count
@@ -44,7 +44,8 @@ def load_folder(
     """
     root = Path(root)
     check_count("size", size)
-    check_channels(channels)
+    if channels not in (1, 3):
+        raise QuadspikeError(f"channels must be 3 (RGB) or 1 (luma), got {channels!r}")
     if isinstance(held_out, int | float):
         listing = _listing(root / "train" if _has_folders(root / "train") else root)
         apart = _draw_apart(listing, held_out, seed)
