@@ -14,11 +14,10 @@ from quadspike.data.cifar import load_cifar10
 from quadspike.data.events.aedat import read_aedat
 from quadspike.data.events.camera import CIFAR10_DVS_CAMERA, EventCamera
 from quadspike.data.events.camera_keys import separate
-from quadspike.data.events.camera_path import positions
-from quadspike.data.events.camera_report import recordings_table
+from quadspike.data.events.camera_screen import positions
 from quadspike.data.events.camera_sensor import make_sensor
 from quadspike.data.events.frames import Framing
-from quadspike.data.events.statistics import statistics
+from quadspike.data.events.statistics import recordings_table, statistics
 from quadspike.errors import QuadspikeError
 from quadspike.randomness import per_sample
 from tests.real_data import SHARED, needs
