@@ -49,6 +49,9 @@ def test_a_folder_with_its_own_parts_and_both_formats(tmp_path):
     framing = Framing(2, size=16)
     digit = framing(parse_nmnist(bytes([1, 2, 128, 0, 9]), ""))
     assert torch.equal(train.inputs[1], to_bytes(digit, framing.levels)[0])
+    write_aedat(recording(1), tmp_path / "set" / "train" / "solo" / "a.aedat")
+    with pytest.raises(QuadspikeError, match=r"only .*train has 'solo' \(1 such\)"):
+        load_event_folder(tmp_path / "set", 2, split="folders", size=16)
 
 
 def test_names_of_any_bytes_serve(tmp_path):
