@@ -26,8 +26,8 @@ from quadspike.data.cifar import load_cifar10
 from quadspike.data.events.aedat import read_aedat
 from quadspike.data.events.camera import CIFAR10_DVS_CAMERA
 from quadspike.data.events.camera_keys import separate
-from quadspike.data.events.camera_report import recordings_table
 from quadspike.data.events.form import Events
+from quadspike.data.events.statistics import recordings_table
 from quadspike.data.simulate import simulate, simulate_frames
 from quadspike.data.split import Split
 

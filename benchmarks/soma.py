@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -30,6 +29,7 @@ import triton
 from torch import Tensor
 
 from quadspike import QIF
+from quadspike.atomic import write_text
 from quadspike.benchmark.timing import Effort, copy_rate
 from quadspike.norms import TDBatchNorm
 from quadspike.ops import equations, registration
@@ -254,12 +254,7 @@ def write(path: Path, timings: list[Timing], copy: float, options: dict[str, Any
         **options,
         "timings": [asdict(timing) for timing in timings],
     }
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(json.dumps(content, indent=2))
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_text(path, json.dumps(content, indent=2))
 
 
 def main() -> None:

@@ -11,16 +11,12 @@ from quadspike.data.events.form import Events
 NUMBERS = (0, 9, 10, 99, 100, 899, 900, 999)
 
 
-def recording(seed, count=200):
+def recording(seed, count=200, width=128, height=128, end=10**6):
+    """Events at random places and times."""
     random = np.random.default_rng(seed)
-    return Events.of(
-        np.sort(random.integers(0, 10**6, count)),
-        random.integers(0, 128, count),
-        random.integers(0, 128, count),
-        random.integers(0, 2, count),
-        width=128,
-        height=128,
-    )
+    t = np.sort(random.integers(0, end, count))
+    x, y, p = (random.integers(0, high, count) for high in (width, height, 2))
+    return Events.of(t, x, y, p, width=width, height=height)
 
 
 def seed_of(name, number):

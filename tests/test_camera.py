@@ -5,7 +5,6 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, exp, floor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,16 +14,15 @@ from quadspike.data.cifar import load_cifar10
 from quadspike.data.events.aedat import read_aedat
 from quadspike.data.events.camera import CIFAR10_DVS_CAMERA, EventCamera
 from quadspike.data.events.camera_keys import separate
-from quadspike.data.events.camera_path import positions
-from quadspike.data.events.camera_report import recordings_table
+from quadspike.data.events.camera_screen import positions
 from quadspike.data.events.camera_sensor import make_sensor
 from quadspike.data.events.frames import Framing
-from quadspike.data.events.statistics import statistics
+from quadspike.data.events.statistics import recordings_table, statistics
 from quadspike.errors import QuadspikeError
 from quadspike.randomness import per_sample
+from tests.real_data import SHARED, needs
 from tests.test_camera_pixels import brute_pixel, pictures
 
-SHARED = Path(__file__).parents[1].parent / "shared" / "data"
 SMALL = EventCamera(
     sensor=8, screen=32, radius=(3.0, 5.0), loops=2, noise_hz=0.0, hot_pixels=0, substeps=3
 )
@@ -305,11 +303,10 @@ def test_images_and_samples_are_checked():
 # Beside the real thing -----------------------------------------------------------------------
 
 
+@needs("events/dvs128")
 def test_the_table_holds_simulated_beside_real():
     simulated = separate(SMALL.record(pictures(), SAMPLES, 0))
     folder = SHARED / "events" / "dvs128"
-    if not folder.is_dir():
-        pytest.skip(f"needs the DVS128 recordings in {folder}")
     real = [(path.stem, read_aedat(path)) for path in sorted(folder.glob("*.aedat"))]
     table = recordings_table(simulated, real)
     assert len(table.columns) == 3 + len(real)
@@ -317,15 +314,12 @@ def test_the_table_holds_simulated_beside_real():
     first = statistics(real[0][1])
     assert rows["events"] == f"{first.events:,}"
     assert rows["ON for each OFF"] == f"{first.on_off_ratio:.3f}"
-    with pytest.raises(QuadspikeError, match="no simulated"):
-        recordings_table([], real)
 
 
 @pytest.mark.slow
+@needs("cifar10")
 def test_cifar10_gives_as_many_events_as_cifar10_dvs(tmp_path):
     sheets = SHARED / "cifar10"
-    if not sheets.is_dir():
-        pytest.skip(f"needs CIFAR-10 in {sheets}")
     subprocess.run([sys.executable, str(sheets / "unpack.py"), str(tmp_path)], check=True)
     train, _ = load_cifar10(tmp_path)
     chosen = torch.arange(0, len(train), ceil(len(train) / 160))

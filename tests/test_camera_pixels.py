@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from quadspike.data.events.camera_noise import clear_of
-from quadspike.data.events.camera_path import positions
 from quadspike.data.events.camera_pixels import Pixels, Spikes
-from quadspike.data.events.camera_screen import Scene, luma, show
+from quadspike.data.events.camera_screen import Scene, luma, positions, show
 
 
 def pictures(count=6, channels=3, size=8, seed=0):

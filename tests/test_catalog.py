@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import shutil
 import struct
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,9 +25,7 @@ from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.recipe import Recipe
 from tests.conftest import run_cli
-
-SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
-needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason="needs the real data at ../shared/data")
+from tests.real_data import SHARED, needs
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +37,7 @@ def wide(monkeypatch, tmp_path):
 def toy(clips=False):
     shape = (6, 3, 2, 8, 8) if clips else (6, 3, 8, 8)
     inputs = torch.randint(0, 255, shape, dtype=torch.uint8)
-    return Split("toy/train", inputs, torch.arange(6) % 2, ("cat", "dog"), 16 if clips else 255)
+    return Split("toy/train", inputs, torch.arange(6) % 2, ("cat", "dog"), 16 if clips else 0)
 
 
 def test_the_embedded_sets_are_whole_and_nothing_else_is_there():
@@ -72,7 +69,7 @@ def test_the_pictures_of_a_sheet_are_the_samples():
 
 @pytest.mark.parametrize("name", ["digits", "digits-events"])
 def test_the_sheet_shows_the_augmentation_of_training(monkeypatch, name):
-    few = Split(name, torch.ones(4, 8, 2, 8, 8).byte(), torch.arange(4) % 2, ("a", "b"))
+    few = Split(name, torch.ones(4, 8, 2, 8, 8).byte(), torch.arange(4) % 2, ("a", "b"), 1)
     monkeypatch.setattr(catalog, "load_event_digits", lambda **how: (few, few))
     monkeypatch.setattr(datasets, "load_event_digits", lambda *given, **how: (few, few))
     recipe = Recipe("test", name, "cnn", timesteps=8, batch_size=4)
@@ -161,13 +158,6 @@ def test_mistakes_end_with_one_line(mistaken, arguments, message):
     assert message in mistaken(*arguments)
 
 
-def test_simulate_digits_and_read_them_back(capsys, tmp_path):
-    out = tmp_path / "recordings"
-    assert run_cli("data", "simulate", "digits", str(out), "--per-class", "1") == 0
-    assert len(list(out.glob("*/*.aedat"))) == 10
-    assert "simulated" in capsys.readouterr().out
-
-
 def test_simulated_beside_any_real_recordings(capsys, tmp_path):
     """Two of one name, one of a single event, and one whose clock fell."""
     out = tmp_path / "recordings"
@@ -179,6 +169,9 @@ def test_simulated_beside_any_real_recordings(capsys, tmp_path):
     fell.write_bytes(b"#!AER-DAT2.0\r\n" + records)
     command = ["data", "simulate", "digits", str(out), "--per-class", "1", "--real"]
     assert run_cli(*command, str(one), str(fell)) == 0
+    assert [path.name for path in sorted(out.glob("*/*"))] == [
+        f"digits_{n}_0.aedat" for n in range(10)
+    ]
     rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
     found = {row[1].strip(): [cell.strip() for cell in row[-3:-1]] for row in rows}
     assert found["events"] == ["1", "3"]
@@ -220,7 +213,7 @@ def test_show_n_mnist(tmp_path):
 # -- real files --------------------------------------------------------------------------
 
 
-@needs_data
+@needs("imagenet-mini")
 def test_show_and_verify_the_mini_imagenet(capsys, tmp_path):
     root = tmp_path / "data"
     root.mkdir()
@@ -234,7 +227,7 @@ def test_show_and_verify_the_mini_imagenet(capsys, tmp_path):
     assert run_cli("data", "show", "imagenet", str(tmp_path / "x.png"), "--count", "4") == 0
 
 
-@needs_data
+@needs("imagenet-mini")
 def test_a_broken_imagenet_file_is_named(tmp_path):
     root = tmp_path / "data" / "imagenet"
     shutil.copytree(SHARED / "imagenet-mini", root)

@@ -8,9 +8,8 @@ import torch
 from quadspike import QuadspikeError
 from quadspike.data.events.aedat import format_aedat, write_aedat
 from quadspike.data.events.cifar10dvs import CLASSES, _tested, load_cifar10dvs
+from quadspike.data.events.files import Source
 from quadspike.data.events.frames import Framing, to_bytes
-from quadspike.data.events.transforms import dvs_train
-from quadspike.data.loader import Loader
 from tests.event_files import load, recording, seed_of, write_all, write_class
 
 
@@ -128,12 +127,6 @@ def test_options_reach_the_frames(root, options):
     assert torch.equal(train.inputs[0], expected("airplane", 100, framing))
 
 
-def test_a_split_trains(root):
-    train, _ = load(root)
-    batch = next(Loader(train, 8, dvs_train("paper", levels=16), shuffle=True).epoch())
-    assert batch.inputs.shape == (10, 8, 2, 48, 48)
-
-
 def test_missing_classes_and_gaps_are_named(tmp_path):
     with pytest.raises(QuadspikeError, match="no such folder"):
         load_cifar10dvs(tmp_path / "nowhere", split="tebn")
@@ -150,12 +143,22 @@ def test_missing_classes_and_gaps_are_named(tmp_path):
         load_cifar10dvs(tmp_path, split="tebn")
     with pytest.raises(QuadspikeError, match="tebn/train: none of the recordings"):
         load(tmp_path)
+    assert not (tmp_path / "frames").exists()
 
 
 def test_foreign_names_are_refused(root):
     write_aedat(recording(0), root / "bird" / "bird_3.aedat")
     with pytest.raises(QuadspikeError, match=r"bird_3\.aedat: not a recording of CIFAR10-DVS"):
         load(root)
+
+
+def test_an_archive_replaced_by_another_is_read_anew(tmp_path):
+    path = tmp_path / "cat.zip"
+    for content in (b"first", b"second, longer"):
+        with zipfile.ZipFile(tmp_path / "new.zip", "w") as packed:
+            packed.writestr("a.aedat", content)
+        (tmp_path / "new.zip").replace(path)
+        assert Source(path, "a.aedat").read() == content
 
 
 @pytest.mark.slow

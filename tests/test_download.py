@@ -32,7 +32,6 @@ class Server(ThreadingHTTPServer):
         self.drop_after: list[int] = []
         self.statuses: list[int] = []
         self.length: int | None = None
-        self.content_range: str | None = None
         self.asked: list[str | None] = []
         self.together = threading.Barrier(1)
 
@@ -61,9 +60,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(206 if start else 200)
         if start:
             last, total = len(server.body) - 1, len(server.body)
-            self.send_header(
-                "Content-Range", server.content_range or f"bytes {start}-{last}/{total}"
-            )
+            self.send_header("Content-Range", f"bytes {start}-{last}/{total}")
         self.send_header("Content-Length", str(server.length or len(body)))
         self.end_headers()
         self.wfile.write(body[: server.drop_after.pop(0)] if server.drop_after else body)
@@ -165,16 +162,6 @@ def test_a_server_that_ignores_ranges_is_read_from_the_start(server, tmp_path):
     assert target.read_bytes() == BODY
 
 
-@pytest.mark.parametrize("answer", ["bytes 7-8/9", f"bytes 999-{len(BODY) - 1}/{len(BODY)}"])
-def test_a_server_that_goes_on_elsewhere_is_read_from_the_start(server, tmp_path, answer):
-    server.content_range = answer
-    target = tmp_path / "file.bin"
-    part_of(target).write_bytes(BODY[:1000])
-    get(server, target)
-    assert target.read_bytes() == BODY
-    assert server.asked == ["bytes=1000-", None]
-
-
 def test_a_refused_range_starts_afresh(server, tmp_path):
     server.statuses = [416]
     target = tmp_path / "file.bin"
@@ -257,13 +244,8 @@ def test_without_a_network_it_says_what_to_put_where(server, tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_named(server, tmp_path):
     (tmp_path / "taken").write_text("a file")
-    with pytest.raises(QuadspikeError, match=r"cannot write .*taken"):
+    with pytest.raises(QuadspikeError, match=r"cannot make the folder .*taken"):
         get(server, tmp_path / "taken" / "file.bin")
-
-
-def test_an_address_of_another_kind_is_refused(tmp_path):
-    with pytest.raises(QuadspikeError, match="must begin with http"):
-        fetch("file:///etc/hostname", tmp_path / "x", size=1, md5=MD5)
 
 
 def test_a_bar_takes_progress(capsys):

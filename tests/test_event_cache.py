@@ -16,10 +16,9 @@ import torch
 from quadspike import QuadspikeError
 from quadspike.data.events import cache as cache_module
 from quadspike.data.events import clips
-from quadspike.data.events.aedat import read_aedat, write_aedat
+from quadspike.data.events.aedat import write_aedat
 from quadspike.data.events.folder import load_event_folder
 from quadspike.data.events.form import Events
-from quadspike.data.events.frames import Framing, to_bytes
 from quadspike.errors import QuadspikeWarning
 from tests.event_files import load, recording, write_all
 
@@ -52,15 +51,6 @@ def test_the_cache_is_a_line_of_json_and_bytes(root):
     assert header["levels"] == 16
     assert header["parameters"]["camera"] == "sideways"
     assert path.stat().st_size == 4096 + 80 * 10 * 2 * 48 * 48
-
-
-def test_a_full_recording_takes_more_room_than_its_frames(tmp_path):
-    """A recording of CIFAR10-DVS has some 200,000 events: 1.6 MB, its frames 46 kB."""
-    target = tmp_path / "a.aedat"
-    write_aedat(recording(0, 204_979), target)
-    stored, clipped = to_bytes(Framing(10, size=48)(read_aedat(target)), 16)
-    assert clipped == 0
-    assert stored.numel() == 46_080 < target.stat().st_size / 30
 
 
 def built(root, **options):

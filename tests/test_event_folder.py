@@ -49,6 +49,9 @@ def test_a_folder_with_its_own_parts_and_both_formats(tmp_path):
     framing = Framing(2, size=16)
     digit = framing(parse_nmnist(bytes([1, 2, 128, 0, 9]), ""))
     assert torch.equal(train.inputs[1], to_bytes(digit, framing.levels)[0])
+    write_aedat(recording(1), tmp_path / "set" / "train" / "solo" / "a.aedat")
+    with pytest.raises(QuadspikeError, match=r"only .*train has 'solo' \(1 such\)"):
+        load_event_folder(tmp_path / "set", 2, split="folders", size=16)
 
 
 def test_names_of_any_bytes_serve(tmp_path):
@@ -123,5 +126,6 @@ def test_a_folder_that_does_not_fit_is_named(own, tmp_path):
     write_aedat(recording(0), own / "solo" / "a.aedat")
     with pytest.raises(QuadspikeError, match="class solo has 1 recordings, too few"):
         load_event_folder(own, 4, split="last")
+    assert not list(tmp_path.glob("*.frames"))
     with pytest.raises(QuadspikeError, match="no class folders"):
         load_event_folder(own / "solo", 4, split="last")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -13,18 +12,11 @@ from quadspike.data.events.frames import EventBatch, Framing, to_bytes, to_frame
 from quadspike.data.events.resize import _weights, resize_frames
 from quadspike.data.events.statistics import statistics
 from quadspike.errors import QuadspikeWarning
+from tests import event_files
 
 
 def recording(count, seed=0, width=6, height=5, end=1000):
-    random = np.random.default_rng(seed)
-    return Events.of(
-        np.sort(random.integers(0, end, count)),
-        random.integers(0, width, count),
-        random.integers(0, height, count),
-        random.integers(0, 2, count),
-        width=width,
-        height=height,
-    )
+    return event_files.recording(seed, count, width, height, end)
 
 
 def one_by_one(events, steps, by):

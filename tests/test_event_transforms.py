@@ -116,7 +116,7 @@ def test_the_test_pipeline_only_changes_the_layout():
 
 
 def test_a_loader_gives_what_a_model_takes():
-    split = Split("toy", clips(8), torch.arange(8) % 2, ("a", "b"))
+    split = Split("toy", clips(8), torch.arange(8) % 2, ("a", "b"), levels=1)
     batches = list(Loader(split, 4, dvs_train("tet", levels=split.levels), shuffle=True).epoch(3))
     assert [tuple(batch.inputs.shape) for batch in batches] == [(3, 4, 2, 12, 12)] * 2
 

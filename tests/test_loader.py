@@ -68,10 +68,18 @@ def test_batches_transformed_together_are_those_transformed_alone(monkeypatch):
 
 def test_clips_are_cut_along_their_second_axis():
     clips = torch.arange(6, dtype=torch.uint8).view(6, 1, 1, 1, 1).expand(6, 3, 2, 4, 4)
-    split = Split("clips", clips, torch.arange(6) % 2, ("a", "b"))
+    split = Split("clips", clips, torch.arange(6) % 2, ("a", "b"), levels=1)
     batches = list(Loader(split, 4, TimeFirst(1)).epoch())
     assert [batch.inputs.shape for batch in batches] == [(3, 4, 2, 4, 4), (3, 2, 2, 4, 4)]
     assert batches[1].inputs[0, :, 0, 0, 0].tolist() == [4, 5]
+
+
+def test_a_transform_that_leaves_time_behind_is_refused():
+    """Time would be cut into batches, and the labels be those of other clips."""
+    clips = torch.zeros(12, 8, 2, 4, 4, dtype=torch.uint8)
+    split = Split("clips", clips, torch.arange(12) % 2, ("a", "b"), levels=1)
+    with pytest.raises(QuadspikeError, match=r"\[12, 8, 2, 4, 4\] of 12 samples.* time first"):
+        next(Loader(split, 4, lambda x, draw: x.float(), shuffle=True).epoch())
 
 
 def test_a_sample_s_augmentation_does_not_depend_on_the_batch_size():
@@ -137,6 +145,8 @@ def test_an_epoch_in_order_can_be_entered_on_any_rank():
         (lambda: Split("x", toy().inputs, [0] * 10, ("a",)), "labels must be a tensor, got list"),
         (lambda: Split("x", toy().inputs, toy().labels, 3), "names in order, got 3"),
         (lambda: Split("x", toy().inputs, torch.full((10,), 3), ("a", "b", "c")), r"0\.\.2"),
+        # Brightness was supposed: the counts of events came to the network divided by 255.
+        (lambda: Split("x", toy().inputs[None], torch.zeros(1).long(), ("a",)), "levels=1 for"),
     ],
 )
 def test_bad_input_is_refused(make, message):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -10,11 +8,9 @@ from quadspike import QuadspikeError
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import EventBatch, to_frames
 from quadspike.data.events.nmnist import load_nmnist, parse_nmnist, read_nmnist
+from tests.real_data import SHARED, needs
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "events" / "nmnist"
-needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="the N-MNIST recordings are not beside the repository"
-)
+DATA = SHARED / "events" / "nmnist"
 
 
 def record(x, y, p, t):
@@ -132,7 +128,7 @@ def test_a_missing_class_is_named(tmp_path):
         load_nmnist(root, 4)
 
 
-@needs_data
+@needs("events/nmnist")
 def test_native_files():
     counts = {"nmnist_one_03263.bin": 5999, "sample_nmnist.bin": 4325}
     for name, count in counts.items():
@@ -143,7 +139,7 @@ def test_native_files():
         assert 0.4 < float(events.p.double().mean()) < 0.6
 
 
-@needs_data
+@needs("events/nmnist")
 def test_real_digits_stand_upright():
     """A seven is wide at its top and a six at its bottom: turned round they would trade places.
     Nor are they mirror images: the stem of a seven leans to the lower left."""
@@ -165,12 +161,3 @@ def test_real_digits_stand_upright():
     assert bottom_of_six[1] > 1.1 * top_of_six[1]
     assert top_of_seven[1] > 1.1 * bottom_of_seven[1]
     assert bottom_of_seven[0] + 1 < top_of_seven[0]
-
-
-@needs_data
-def test_real_recordings_make_frames_in_one_call():
-    batch, labels = subset(range(64))
-    frames = to_frames(batch, 10)
-    assert frames.shape == (64, 10, 2, 34, 34)
-    assert len(labels) == 64
-    assert int(frames.long().sum()) == len(batch.t)

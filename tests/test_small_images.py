@@ -108,9 +108,8 @@ def test_known_data_refuse_it_before_they_are_read() -> None:
 
 
 def test_recordings_of_ones_own_are_not_shrunk(tmp_path: Path) -> None:
-    clips = Split(
-        "clips", torch.zeros(8, 2, 1, 16, 16, dtype=torch.uint8), torch.arange(8) % 2, ("a", "b")
-    )
+    frames = torch.zeros(8, 2, 1, 16, 16, dtype=torch.uint8)
+    clips = Split("clips", frames, torch.arange(8) % 2, ("a", "b"), levels=1)
     recipe = tiny(dataset="own", timesteps=2, batch_size=4)
     with pytest.raises(QuadspikeError, match="not recordings"):
         train(recipe, data=(clips, clips), out=tmp_path / "run", device="cpu")

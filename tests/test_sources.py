@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
@@ -29,10 +28,11 @@ from quadspike.training.sources import from_splits
 from quadspike.training.start import train
 from tests.cifar_files import Mini
 from tests.event_files import recording, seed_of, write_all
+from tests.real_data import SHARED, needs
 from tests.test_imagenet import SYNSETS, write_image
 
 CPU = torch.device("cpu")
-MINI = Path(__file__).resolve().parents[2] / "shared" / "data" / "imagenet-mini"
+MINI = SHARED / "imagenet-mini"
 
 
 def recipe(dataset="digits", model="cnn", **fields) -> Recipe:
@@ -237,7 +237,7 @@ def test_a_run_on_some_classes_of_imagenet_notes_how_many(photos, in_this_proces
         train(ask, out=photos / "run", device="cpu", data_root=photos, observers=[Look()])
 
 
-@pytest.mark.skipif(not MINI.is_dir(), reason="the real images are not beside the repository")
+@needs("imagenet-mini")
 def test_real_photographs(tmp_path, in_this_process):
     (tmp_path / "imagenet").symlink_to(MINI)
     data = make(recipe("imagenet", "resnet34", batch_size=4), tmp_path)

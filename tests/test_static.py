@@ -53,7 +53,7 @@ def test_a_trained_qif_answers_static_images_in_one_step_as_in_all(tmp_path, neu
 
 def test_steps_of_recordings_are_not_for_choice(tmp_path):
     clips = torch.randint(3, (16, 2, 2, 8, 8), dtype=torch.uint8)
-    split = Split("clips", clips, torch.arange(16) % 10, tuple("0123456789"))
+    split = Split("clips", clips, torch.arange(16) % 10, tuple("0123456789"), levels=1)
     recipe = Recipe("clips", "digits-events", "mlp", timesteps=2, epochs=1, batch_size=8)
     train(recipe, data=(split, split), out=tmp_path / "run", device="cpu")
     with pytest.raises(QuadspikeError, match=r"timesteps=1 is for static images.* 2 frames"):

@@ -132,7 +132,7 @@ def test_one_s_own_network_and_clips_are_looked_at_too(tmp_path: Path) -> None:
     with pytest.raises(QuadspikeError, match="tebn learns a factor for each step"):
         train(recipe, model=own_network(norm="tebn", timesteps=3), out=tmp_path, device="cpu")
     clips = torch.randint(3, (512, 3, 1, 8, 8), dtype=torch.uint8)
-    split = Split("clips", clips, torch.arange(512) % 10, tuple("0123456789"))
+    split = Split("clips", clips, torch.arange(512) % 10, tuple("0123456789"), levels=1)
     with pytest.raises(QuadspikeError, match="a recording has a frame for each step"):
         train(tiny(dataset="own"), data=(split, split), out=tmp_path, device="cpu")
     assert train(recipe, model=own_network(), out=tmp_path, device="cpu").status == "finished"

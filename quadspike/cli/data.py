@@ -131,7 +131,7 @@ def simulate(
     from quadspike.cli.bar import progress_bar
     from quadspike.data.catalog import preview
     from quadspike.data.events.aedat import read_aedat
-    from quadspike.data.events.camera_report import recordings_table
+    from quadspike.data.events.statistics import recordings_table
     from quadspike.data.simulate import simulate as record
     from quadspike.errors import check_device, check_name
 

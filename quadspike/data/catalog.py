@@ -41,8 +41,8 @@ def _verify_digits(root: Path, progress: Progress | None) -> Verified:
     try:
         total = sum(map(len, load_digits()))
     except QuadspikeError as error:
-        return Verified("digits", "a damaged file", whole=False, problem=str(error))
-    return Verified("digits", f"{total:,} images inside the package", whole=True)
+        return Verified("digits", "a damaged file", str(error))
+    return Verified("digits", f"{total:,} images inside the package")
 
 
 def _shown(name: str, train: Split) -> Preview:

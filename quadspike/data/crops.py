@@ -64,9 +64,6 @@ def shorter_side(image: Tensor, size: int) -> Tensor:
 def crop(image: Tensor, box: Box) -> Tensor:
     """The part inside the box, a view."""
     left, top, right, bottom = box
-    height, width = image.shape[-2:]
-    if not (0 <= left < right <= width and 0 <= top < bottom <= height):
-        raise QuadspikeError(f"box {box} does not lie in an image of {width} x {height} pixels")
     return image[..., top:bottom, left:right]
 
 
@@ -99,8 +96,6 @@ def random_resized_crop_box(width: int, height: int, u: Sequence[float]) -> Box:
     >>> random_resized_crop_box(500, 375, (0.2, 0.5, 0.0, 0.999))
     (0, 153, 222, 375)
     """
-    if len(u) < 4:
-        raise QuadspikeError(f"a random-resized crop needs 4 uniforms a try, got {len(u)}")
     for area_u, ratio_u, left_u, top_u in zip(*(u[place::4] for place in range(4)), strict=False):
         area = width * height * (SCALE[0] + area_u * (SCALE[1] - SCALE[0]))
         ratio = RATIO[0] * math.exp(ratio_u * math.log(RATIO[1] / RATIO[0]))

@@ -100,14 +100,7 @@ def open_photo(path: Path | str) -> Photo:
 
 def decode(path: Path | str, channels: int = 3) -> Tensor:
     """The file's first image, upright, as uint8 `[channels, H, W]`; 3 is RGB, 1 is luma."""
-    return open_photo(path).pixels(check_channels(channels))
-
-
-def check_channels(given: int) -> int:
-    """Return `given` if it is 3 or 1, else raise."""
-    if given in (1, 3):
-        return given
-    raise QuadspikeError(f"channels must be 3 (RGB) or 1 (luma), got {given!r}")
+    return open_photo(path).pixels(channels)
 
 
 def _orientation(image: Image.Image) -> int:

@@ -44,7 +44,7 @@ def load_digits() -> tuple[Split, Split]:
     (1438, 359, torch.Size([1, 8, 8]))
     """
     digits, tests = _load()
-    return _parts(digits, tests, "digits")
+    return digits.parted(tests)
 
 
 def load_event_digits(
@@ -63,14 +63,7 @@ def load_event_digits(
     """
     digits, tests = _load()
     clips = simulate_frames(digits.to(device), steps, camera, seed, by=by, values=values, batch=256)
-    return _parts(clips, tests.to(device), "digits (simulated events)")
-
-
-def _parts(digits: Split, tests: Tensor, name: str) -> tuple[Split, Split]:
-    return (
-        replace(digits.subset(torch.nonzero(~tests).flatten()), name=f"{name}/train"),
-        replace(digits.subset(torch.nonzero(tests).flatten()), name=f"{name}/test"),
-    )
+    return replace(clips, name="digits (simulated events)").parted(tests.to(device))
 
 
 def _load() -> tuple[Split, Tensor]:

@@ -10,9 +10,8 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from quadspike.atomic import lock
+from quadspike.atomic import alone_in
 from quadspike.data.progress import Progress
 from quadspike.errors import QuadspikeError
 
@@ -34,18 +33,10 @@ def fetch(url: str, target: Path, *, size: int, md5: str, progress: Progress | N
     that is already right is left alone; one that is wrong is never overwritten. Of several
     processes one fetches, and the others wait for it.
     """
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise QuadspikeError(f"fetch {url}: the address must begin with http:// or https://")
     wanted = _Wanted(url, target, size, md5)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # The folder, since the partial file may be begun anew.
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            lock(folder)
+        with alone_in(target.parent):  # and not the file's, which may be begun anew
             wanted.complete(progress)
-        finally:
-            os.close(folder)
     except OSError as error:
         raise QuadspikeError(
             f"cannot write {target}: {error}; make room there, or choose another folder"
@@ -152,10 +143,6 @@ class _Wanted:
     def _accept(self, response: http.client.HTTPResponse, start: int) -> int:
         """Where the coming bytes belong; refuse an answer of another size."""
         if response.status == 206:
-            extent = f"bytes {start}-{self.size - 1}/{self.size}"
-            if response.headers.get("Content-Range") != extent:
-                self.part.unlink()
-                raise _Dropped("the server went on from another place")
             return start
         offered = response.headers.get("Content-Length", str(self.size))
         if offered != str(self.size):

@@ -16,8 +16,8 @@ from PIL import Image
 from torch import Tensor
 
 from quadspike.data.crops import squash
-from quadspike.data.decode import BrokenImageError, check_channels, decode
-from quadspike.data.listing import Listing, class_folders, list_images
+from quadspike.data.decode import BrokenImageError, decode
+from quadspike.data.listing import Listing, check_same_classes, class_folders, list_images
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, check_count
 from quadspike.randomness import per_sample, purpose
@@ -44,7 +44,8 @@ def load_folder(
     """
     root = Path(root)
     check_count("size", size)
-    check_channels(channels)
+    if channels not in (1, 3):
+        raise QuadspikeError(f"channels must be 3 (RGB) or 1 (luma), got {channels!r}")
     if isinstance(held_out, int | float):
         listing = _listing(root / "train" if _has_folders(root / "train") else root)
         apart = _draw_apart(listing, held_out, seed)
@@ -57,7 +58,7 @@ def load_folder(
     else:
         train = _listing(root / "train")
         test = _listing(root / (held_out or _other_folder(root)))
-        _check_same_classes(train, test)
+        check_same_classes(train.folder, train.classes, test.folder, test.classes)
         parts = [
             (str(part.folder), _decode_all(part, size, channels), part.labels)
             for part in (train, test)
@@ -87,15 +88,6 @@ def _other_folder(root: Path) -> str:
         f"{root}: has no folder test or val beside train; name it (held_out='name') or state "
         "the share of every class to hold out (held_out=0.2)"
     )
-
-
-def _check_same_classes(train: Listing, test: Listing) -> None:
-    odd = sorted(set(train.classes) ^ set(test.classes))
-    if odd:
-        raise QuadspikeError(
-            f"{train.folder} and {test.folder} must hold the same class folders; only one of "
-            f"them has {odd[0]!r} ({len(odd)} such)"
-        )
 
 
 def _draw_apart(listing: Listing, share: float, seed: int) -> Tensor:

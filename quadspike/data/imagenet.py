@@ -39,7 +39,7 @@ from quadspike.data.crops import (
 )
 from quadspike.data.decode import BrokenImageError, Photo, open_photo
 from quadspike.data.geometry import GEOMETRIES
-from quadspike.data.listing import class_folders, list_images
+from quadspike.data.listing import check_same_classes, class_folders, list_images
 from quadspike.data.loader import Draw, Transform
 from quadspike.data.progress import Progress
 from quadspike.data.verified import Verified
@@ -164,7 +164,7 @@ def verify_imagenet(root: Path | str, progress: Progress | None = None) -> Verif
     try:
         splits = [ImageNet(root, split) for split in ("train", "val")]
     except QuadspikeError as error:
-        return Verified("imagenet", found, whole=False, problem=str(error))
+        return Verified("imagenet", found, str(error))
     total = sum(map(len, splits))
     classes, all_of_them = len(splits[0].classes), GEOMETRIES["imagenet"].classes
     share = f" of {all_of_them:,}" if classes < all_of_them else ""
@@ -178,11 +178,9 @@ def verify_imagenet(root: Path | str, progress: Progress | None = None) -> Verif
             done += 1
             if progress is not None:
                 progress(done, total)
-    if not broken:
-        return Verified("imagenet", found, whole=True)
     more = f"; and {len(broken) - _NAMED} more" if len(broken) > _NAMED else ""
-    problem = f"{len(broken)} broken: {'; '.join(broken[:_NAMED])}{more}"
-    return Verified("imagenet", found, whole=False, problem=problem)
+    problem = f"{len(broken)} broken: {'; '.join(broken[:_NAMED])}{more}" if broken else ""
+    return Verified("imagenet", found, problem)
 
 
 def _classes(root: Path, split: str) -> tuple[str, ...]:
@@ -192,18 +190,8 @@ def _classes(root: Path, split: str) -> tuple[str, ...]:
     theirs = class_folders(root / split, LAYOUT)
     if split == "train" or not (root / "train").is_dir():
         return theirs
-    classes = class_folders(root / "train", LAYOUT)
-    for more, less, found, lacking in (
-        (theirs, classes, "val", "train"),
-        (classes, theirs, "train", "val"),
-    ):
-        odd = sorted(set(more) - set(less))
-        if odd:
-            raise QuadspikeError(
-                f"{root}: {odd[0]!r} ({len(odd)} such) is a class of {found} but not of "
-                f"{lacking}; both must hold the same folders"
-            )
-    return classes
+    check_same_classes(root / "train", class_folders(root / "train", LAYOUT), root / "val", theirs)
+    return theirs
 
 
 def _refuse_flat(val: Path) -> None:

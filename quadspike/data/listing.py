@@ -74,6 +74,18 @@ def list_images(
     return Listing(folder, classes, np.array(names, dtype=np.bytes_), labels)
 
 
+def check_same_classes(
+    one: Path, ours: Collection[str], other: Path, theirs: Collection[str]
+) -> None:
+    """Refuse two folders whose classes differ."""
+    odd = sorted(set(ours) ^ set(theirs))
+    if odd:
+        raise QuadspikeError(
+            f"{one} and {other} must hold the same class folders; only "
+            f"{one if odd[0] in ours else other} has {odd[0]!r} ({len(odd)} such)"
+        )
+
+
 def _entries(folder: Path, layout: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:

@@ -128,6 +128,12 @@ class Loader:
             inputs = self.transform(self.split.inputs[samples], draw)
             labels = self.split.labels[samples]
             axis = self.split.inputs.ndim - 4  # a model takes clips with time first
+            if inputs.shape[axis : axis + 1] != (len(samples),):
+                remedy = "; end it with .transpose(0, 1): models take time first" if axis else ""
+                raise QuadspikeError(
+                    f"the transform made {list(inputs.shape)} of {len(samples)} samples of "
+                    f"{self.split.name}, whose number belongs on axis {axis}{remedy}"
+                )
             yield from map(Batch, inputs.split(self._part, axis), labels.split(self._part))
 
     def _order(self, epoch: int) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -32,7 +33,6 @@ from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError, QuadspikeWarning, check_count
 
 _WRITERS = 8
-_PARTIAL_LABEL = f".{SIMULATED}.partial"
 
 
 class _Recording(NamedTuple):
@@ -75,7 +75,7 @@ def simulate(
         writing: list[Future[None]] = []
         samples = torch.tensor([recording.sample for recording in missing], dtype=torch.int64)
         for begin, recorded in _record(split, samples, camera, seed, size):
-            events = separate(_on_cpu(recorded))
+            events = [one.to("cpu") for one in separate(recorded)]
             # The files of one batch are written while the next is computed.
             done = _finish(writing, done, len(planned), progress)
             writing = [
@@ -142,13 +142,6 @@ def _record(
         yield begin, camera.record(split.inputs[part], part, seed)
 
 
-def _on_cpu(batch: EventBatch) -> EventBatch:
-    t, x, y, p, offsets = (
-        field.cpu() for field in (batch.t, batch.x, batch.y, batch.p, batch.offsets)
-    )
-    return EventBatch(t, x, y, p, offsets, batch.width, batch.height)
-
-
 def _finish(writing: list[Future[None]], done: int, total: int, progress: Progress | None) -> int:
     for future in writing:
         future.result()
@@ -203,7 +196,9 @@ def _claimed(folder: Path, label: dict[str, Any], planned: list[_Recording]) -> 
     """The folder for this process alone, with nothing in it but these recordings."""
     path = folder / SIMULATED
     if not path.exists():
-        if folder.exists() and (not folder.is_dir() or not _is_empty(folder)):
+        # A label that a killed run left half written is written over, and so is a recording.
+        kept = f".{SIMULATED}.partial"
+        if folder.exists() and not (folder.is_dir() and {kept}.issuperset(os.listdir(folder))):
             raise QuadspikeError(
                 f"{folder}: not empty, and no {SIMULATED} says that its recordings are simulated; "
                 "name a new folder"
@@ -220,14 +215,7 @@ def _claimed(folder: Path, label: dict[str, Any], planned: list[_Recording]) -> 
                 raise QuadspikeError(
                     f"{found}: not one of the recordings that {path} tells of; move it elsewhere"
                 )
-        for pattern in (_PARTIAL_LABEL, "*/.*.aedat.partial"):
-            for left_over in folder.glob(pattern):
-                left_over.unlink(missing_ok=True)
         yield
-
-
-def _is_empty(folder: Path) -> bool:
-    return all(path.match(_PARTIAL_LABEL) for path in folder.iterdir())
 
 
 def _check_same(path: Path, label: dict[str, Any]) -> None:

@@ -15,11 +15,12 @@ from quadspike.errors import QuadspikeError
 class Split:
     """Inputs as uint8, images `[N, C, H, W]` or clips `[N, T, C, H, W]`, and labels `[N]`.
 
-    A byte stands for `byte / levels`: of full brightness, or of events.
+    A byte stands for `byte / levels`: of full brightness, or of events. Images have 255 levels;
+    clips say theirs: 1 for the counts of `to_frames`.
 
     >>> split = Split("toy", torch.zeros(4, 1, 2, 2, dtype=torch.uint8), torch.arange(4) % 2,
     ...               ("a", "b"))
-    >>> len(split), split.subset(torch.tensor([1, 3])).labels.tolist()
+    >>> len(split), split.subset([1, 3]).labels.tolist()
     (4, [1, 1])
     """
 
@@ -27,7 +28,7 @@ class Split:
     inputs: Tensor
     labels: Tensor
     classes: tuple[str, ...]
-    levels: int = 255
+    levels: int = 0
 
     def __post_init__(self) -> None:
         for part, given in (("inputs", self.inputs), ("labels", self.labels)):
@@ -56,6 +57,14 @@ class Split:
                 f"got {int(self.labels.min())}..{int(self.labels.max())}"
             )
 
+        if not self.levels:
+            if self.inputs.ndim == 5:
+                raise QuadspikeError(
+                    f"{self.name}: say how many of its bytes' levels make one event, or full "
+                    "brightness: levels=1 for the counts of to_frames, levels=255 for brightness"
+                )
+            object.__setattr__(self, "levels", 255)
+
     def __len__(self) -> int:
         return len(self.inputs)
 
@@ -67,7 +76,13 @@ class Split:
     def to(self, device: torch.device | str) -> Split:
         return replace(self, inputs=self.inputs.to(device), labels=self.labels.to(device))
 
-    def subset(self, indices: Tensor) -> Split:
+    def subset(self, indices: Tensor | Sequence[int]) -> Split:
         """Those samples, in that order."""
-        place = indices.to(self.inputs.device)
+        place = torch.as_tensor(indices, device=self.inputs.device)
         return replace(self, inputs=self.inputs[place], labels=self.labels[place])
+
+    def parted(self, test: Tensor) -> tuple[Split, Split]:
+        """The samples to train on, and those that the mask `test` names, to test on."""
+        parts = (("train", ~test), ("test", test))
+        train, held = (replace(self.subset(one), name=f"{self.name}/{part}") for part, one in parts)
+        return train, held

@@ -76,11 +76,10 @@ class StreamingLoader:
     """A set of image files in batches on the device, one rank's share of them.
 
     `batch_size` is a rank's. Step s of an epoch is one global batch of `batch_size * world`
-    images in the order of (seed, epoch), and rank r has the r-th part of it. With `drop_last`
-    (the default when shuffled) every batch is full. Otherwise every image is there once,
-    nothing is repeated to fill up, and the ranks' shares of the last batch may be smaller by
-    one than each other's: `counts` has the images of each rank. All ranks take equally many
-    steps.
+    images in the order of (seed, epoch), and rank r has the r-th part of it. Shuffled, every
+    batch is full and what is left over is dropped. Otherwise every image is there once, nothing is
+    repeated to fill up, and the ranks' shares of the last batch may be smaller by one than each
+    other's. All ranks take equally many steps.
 
     Each worker decodes whole batches on one thread; `workers=0` decodes in this process.
     Where `broken="skip"`, the next good file takes a broken one's place, with its own label,
@@ -97,7 +96,6 @@ class StreamingLoader:
         rank: int = 0,
         world: int = 1,
         device: torch.device | str = "cpu",
-        drop_last: bool | None = None,
     ) -> None:
         self.dataset = dataset
         self.batch_size = check_count("batch_size", batch_size)
@@ -111,9 +109,7 @@ class StreamingLoader:
         self.shuffle = shuffle
         self.device = torch.device(device)
         self.broken: dict[str, str] = {}
-        self._bounds = _bounds(
-            dataset, batch_size, world, drop_last=shuffle if drop_last is None else drop_last
-        )
+        self._bounds = _bounds(dataset, batch_size, world, drop_last=shuffle)
         self._workers = workers
         self._schedule = _Schedule()
         self._begun = 0
@@ -136,13 +132,6 @@ class StreamingLoader:
     def __len__(self) -> int:
         """Batches in an epoch, the same for every rank."""
         return len(self._bounds) - 1
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """How many images of an epoch each rank sees."""
-        sizes = np.diff(self._bounds)
-        ends = [int((sizes * rank // self.world).sum()) for rank in range(self.world + 1)]
-        return tuple(end - begin for begin, end in pairwise(ends))
 
     def epoch(self, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch, from step `start` on; it ends the one begun before it."""

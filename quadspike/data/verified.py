@@ -11,5 +11,8 @@ class Verified:
 
     name: str
     found: str
-    whole: bool
-    problem: str | None = None
+    problem: str = ""
+
+    @property
+    def whole(self) -> bool:
+        return not self.problem

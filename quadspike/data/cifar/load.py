@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from quadspike.data.cifar.layouts import CIFAR10, CIFAR100, PIXELS, Layout, Part
+from quadspike.data.cifar.layouts import CIFAR10, CIFAR100, Layout
 from quadspike.data.cifar.names import CIFAR10_NAMES, CIFAR100_COARSE_NAMES, CIFAR100_NAMES
 from quadspike.data.cifar.places import Place, begun, find
 from quadspike.data.cifar.records import Bytes, decode
@@ -30,11 +31,8 @@ def load_cifar10(
     Found under `root` (see `data_root`) as an official archive or unpacked, binary or python;
     where there is nothing, `download` fetches the binary archive.
     """
-    train, test = read(_locate(CIFAR10, data_root(root), download, progress))
-    return (
-        _split("cifar10/train", train, 0, CIFAR10_NAMES),
-        _split("cifar10/test", test, 0, CIFAR10_NAMES),
-    )
+    place = _locate(CIFAR10, data_root(root), download, progress)
+    return _splits("cifar10", place, 0, CIFAR10_NAMES)
 
 
 def load_cifar100(
@@ -47,12 +45,8 @@ def load_cifar100(
     """The training and the test images of CIFAR-100 with its 100 fine or its 20 coarse labels."""
     names = {"coarse": CIFAR100_COARSE_NAMES, "fine": CIFAR100_NAMES}
     classes = names[check_name("kind of labels", labels, names)]
-    column = list(names).index(labels)
-    train, test = read(_locate(CIFAR100, data_root(root), download, progress))
-    return (
-        _split("cifar100/train", train, column, classes),
-        _split("cifar100/test", test, column, classes),
-    )
+    place = _locate(CIFAR100, data_root(root), download, progress)
+    return _splits("cifar100", place, list(names).index(labels), classes)
 
 
 def verify_cifar10(root: Path | str | None = None) -> Verified:
@@ -74,47 +68,23 @@ def verify(name: str, layouts: tuple[Layout, ...], root: Path) -> Verified:
         found = f"the {place.layout.form} files in {place.path}"
         read(place)
     except QuadspikeError as error:
-        return Verified(name, found, whole=False, problem=str(error))
+        return Verified(name, found, str(error))
     if place.archived:
         official = md5_of(place.path) == place.layout.md5
         found += ", the published archive" if official else ", a repacked archive"
-    return Verified(name, found, whole=True)
+    return Verified(name, found)
 
 
 def read(place: Place) -> tuple[Images, Images]:
     """The training and the test images at a place, checked."""
     layout = place.layout
-    train, test = _Sink(layout, layout.train), _Sink(layout, layout.test)
-    for part, where, raw in place.read():
-        (train if part in layout.train else test).put(part, where, raw)
-    return train.whole(f"{place.path}, training"), test.whole(f"{place.path}, test")
+    found = {name: decode(layout, name, where, raw) for name, where, raw in place.read()}
 
+    def joined(names: Iterable[str]) -> Images:
+        images, labels = zip(*(found[name] for name in names), strict=True)
+        return np.concatenate(images), np.concatenate(labels)
 
-class _Sink:
-    """One split's arrays, filled file by file in whatever order they come."""
-
-    def __init__(self, layout: Layout, parts: tuple[Part, ...]) -> None:
-        self.layout, self.parts = layout, parts
-        self.count = sum(part.images for part in parts)
-        self.images = np.empty((self.count, PIXELS), np.uint8)
-        self.labels = np.empty((self.count, len(layout.labels)), np.uint8)
-
-    def put(self, part: Part, where: str, raw: bytes) -> None:
-        first = sum(each.images for each in self.parts[: self.parts.index(part)])
-        rows = slice(first, first + part.images)
-        self.images[rows], self.labels[rows] = decode(self.layout, part, where, raw)
-
-    def whole(self, where: str) -> Images:
-        """The arrays, if every class is as frequent as every other."""
-        for column, label in enumerate(self.layout.labels):
-            counts = np.bincount(self.labels[:, column], minlength=label.classes)
-            wrong = np.flatnonzero(counts != self.count // label.classes)
-            if len(wrong):
-                raise QuadspikeError(
-                    f"{where}: {label.key!r} {wrong[0]} occurs {counts[wrong[0]]:,} times, and "
-                    f"must {self.count // label.classes:,} times; get the files again"
-                )
-        return self.images, self.labels
+    return joined(layout.train), joined(layout.test)
 
 
 def _locate(
@@ -131,11 +101,14 @@ def _locate(
     return Place(layout, archive)
 
 
-def _split(name: str, content: Images, column: int, classes: tuple[str, ...]) -> Split:
-    images, labels = content
-    return Split(
-        name,
-        torch.from_numpy(images.reshape(-1, 3, 32, 32)),
-        torch.from_numpy(labels[:, column].astype(np.int64)),
-        classes,
+def _splits(name: str, place: Place, column: int, classes: tuple[str, ...]) -> tuple[Split, Split]:
+    train, test = (
+        Split(
+            f"{name}/{part}",
+            torch.from_numpy(images).view(-1, 3, 32, 32),
+            torch.from_numpy(labels[:, column]).long(),
+            classes,
+        )
+        for part, (images, labels) in zip(("train", "test"), read(place), strict=True)
     )
+    return train, test

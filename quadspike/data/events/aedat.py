@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -42,15 +41,6 @@ _RECORD = 8
 _WRAP = 1 << 32
 
 
-@dataclass(frozen=True)
-class Aedat:
-    """What a file holds: events, the lines of its header, and how many special events it had."""
-
-    events: Events
-    header: tuple[str, ...]
-    special: int
-
-
 def read_aedat(path: str | Path, *, backwards: str = "error", camera: str = "upright") -> Events:
     """The events of an AEDAT 2.0 file; special events are dropped.
 
@@ -62,17 +52,16 @@ def read_aedat(path: str | Path, *, backwards: str = "error", camera: str = "upr
     `camera` is how the camera stood where the file does not say so itself: "upright", or
     "sideways" as for CIFAR10-DVS.
     """
-    return parse_aedat(read_bytes(path), str(path), backwards=backwards, camera=camera).events
+    return parse_aedat(read_bytes(path), str(path), backwards=backwards, camera=camera)
 
 
 def parse_aedat(
     data: bytes, name: str, *, backwards: str = "error", camera: str = "upright"
-) -> Aedat:
+) -> Events:
     """As `read_aedat`, from bytes; `name` is what messages call them."""
     check_name("way with time running backwards", backwards, BACKWARDS)
     check_name("camera", camera, CAMERAS)
     start = _header_end(data, name)
-    lines = tuple(data[:start].decode("latin-1").split("\r\n")[:-1])
     if (len(data) - start) % _RECORD:
         raise QuadspikeError(
             f"{name}: cut short: {len(data) - start} bytes of records after byte {start}, "
@@ -90,21 +79,19 @@ def parse_aedat(
         )
     # Times first: special events carry the clock too.
     t = _unwrap(time, name, start, backwards)
-    special = 0
     if seen & _SPECIAL:
         pixel = (address & _SPECIAL) == 0
-        special = len(pixel) - int(np.count_nonzero(pixel))
         address, t = address[pixel], t[pixel]
     if not len(address):
         raise QuadspikeError(
-            f"{name}: no events, only a header of {start} bytes and {special} special events"
+            f"{name}: no events, only a header of {start} bytes and {len(time)} special events"
         )
     if backwards == "sort" and (t[1:] < t[:-1]).any():
         order = np.argsort(t, kind="stable")
         address, t = address[order], t[order]
-    x, y = upright(address, _stated_camera(lines, name) or camera)
+    x, y = upright(address, _stated_camera(data[:start], name) or camera)
     p = (1 - (address & 1)).astype(np.uint8)
-    return Aedat(Events.of(t, x, y, p, width=SENSOR, height=SENSOR), lines, special)
+    return Events.of(t, x, y, p, width=SENSOR, height=SENSOR)
 
 
 def write_aedat(
@@ -208,8 +195,8 @@ def _unwrap(time: NDArray[np.uint32], name: str, start: int, backwards: str) -> 
     return np.concatenate(([0], np.cumsum(steps))) + int(time[0])
 
 
-def _stated_camera(lines: tuple[str, ...], name: str) -> str | None:
-    for line in lines:
+def _stated_camera(header: bytes, name: str) -> str | None:
+    for line in header.decode("latin-1").split("\r\n"):
         if line.startswith(_CAMERA_LINE):
             return check_name(f"camera in the header of {name}", line[len(_CAMERA_LINE) :], CAMERAS)
     return None

@@ -21,9 +21,8 @@ from torch import Tensor
 
 from quadspike.data.events.camera_keys import merge
 from quadspike.data.events.camera_noise import background, clear_of
-from quadspike.data.events.camera_path import positions
 from quadspike.data.events.camera_pixels import Pixels, Spikes
-from quadspike.data.events.camera_screen import Scene
+from quadspike.data.events.camera_screen import Scene, positions
 from quadspike.data.events.camera_sensor import Sensor, log_table, make_sensor
 from quadspike.data.events.frames import EventBatch
 from quadspike.errors import QuadspikeError, check_count

@@ -1,4 +1,5 @@
-"""The screen before the camera: a grey picture, and what each pixel of the sensor sees of it.
+"""The screen before the camera: a grey picture that moves on a diamond, round and round, and what
+each pixel of the sensor sees of it.
 
 All in whole numbers, or in float64 sums that are exact, so that every device and every batch
 gives the same bits.
@@ -71,6 +72,36 @@ class Scene:
         rows = (self._corner - down[:, None])[:, :, None]
         columns = (self._corner - right[:, None])[:, None, :]
         return self._brightness[self._which, rows, columns].flatten(1)
+
+
+def diamond(turns: Tensor) -> tuple[Tensor, Tensor]:
+    """Right and down on a diamond of radius 1, as parts of a loop: right, down, left, up.
+
+    >>> right, down = diamond(torch.tensor([0.0, 0.125, 0.25, 0.5, 0.75]))
+    >>> right.tolist(), down.tolist()
+    ([1.0, 0.5, 0.0, -1.0, 0.0], [0.0, 0.5, 1.0, 0.0, -1.0])
+    """
+    return _triangle(turns), _triangle(turns - 0.25)
+
+
+def positions(radius: Tensor, start: Tensor, loops: float, steps: int) -> tuple[Tensor, Tensor]:
+    """Whole screen pixels right and down, `[B, steps + 1]`: even steps along `loops` loops.
+
+    `radius` in screen pixels and `start` as a part of a loop are `[B]`, float64.
+    """
+    along = torch.arange(steps + 1, dtype=torch.float64, device=start.device) * (loops / steps)
+    right, down = diamond(start[:, None] + along)
+    return _whole(right * radius[:, None]), _whole(down * radius[:, None])
+
+
+def _triangle(turns: Tensor) -> Tensor:
+    """1 at whole turns, -1 between, straight in between."""
+    part = turns - torch.floor(turns)
+    return (4 * part - 2).abs() - 1
+
+
+def _whole(place: Tensor) -> Tensor:
+    return torch.floor(place + 0.5).long()
 
 
 @lru_cache(maxsize=32)

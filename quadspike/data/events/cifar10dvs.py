@@ -69,26 +69,23 @@ def load_cifar10dvs(
     """
     tested = _tested(split, seed)
     numbered = _list(Path(root), allow_partial)
-    sources = [source for found in numbered.values() for source in found.values()]
+    name = f"{named('cifar10-dvs', root)}/{split}"
+    tests = [number in tested[kind] for kind, found in numbered.items() for number in found]
+    for part, lacking in {"train": all(tests), "test": not any(tests)}.items():
+        if lacking:
+            raise QuadspikeError(f"{name}/{part}: none of the recordings there belong to it")
     framing = Framing(steps, by, values, size, resize)
     frames = FrameCache(
         Path(root, "frames") if cache is None else Path(cache),
         "cifar10-dvs",
-        sources,
+        [source for found in numbered.values() for source in found.values()],
         partial(_decode, camera=camera),
         framing,
         {"backwards": "sort", "camera": camera},
     ).load(progress, workers)
-    label = [CLASSES.index(name) for name, found in numbered.items() for _ in found]
-    tests = [number in tested[name] for name, found in numbered.items() for number in found]
-    labels, test = torch.tensor(label), torch.tensor(tests)
-    parts = []
-    for part, chosen in {"train": ~test, "test": test}.items():
-        name = f"{named('cifar10-dvs', root)}/{split}/{part}"
-        if not chosen.any():
-            raise QuadspikeError(f"{name}: none of the recordings there belong to it")
-        parts.append(Split(name, frames[chosen], labels[chosen], CLASSES, framing.levels))
-    return parts[0], parts[1]
+    labels = [CLASSES.index(kind) for kind, found in numbered.items() for _ in found]
+    whole = Split(name, frames, torch.tensor(labels), CLASSES, framing.levels)
+    return whole.parted(torch.tensor(tests))
 
 
 def _tested(split: str | None, seed: int) -> dict[str, frozenset[int]]:
@@ -110,7 +107,7 @@ def _tested(split: str | None, seed: int) -> dict[str, frozenset[int]]:
     )
 
 
-def preview_cifar10dvs(root: str | Path, count: int, steps: int = 10) -> Split:
+def preview_cifar10dvs(root: str | Path, count: int) -> Split:
     """Frames of a few recordings spread over the classes, from whatever is there; no cache."""
     recordings = [
         (source, CLASSES.index(name))
@@ -119,7 +116,7 @@ def preview_cifar10dvs(root: str | Path, count: int, steps: int = 10) -> Split:
     ]
     name = f"{named('cifar10-dvs', root)}, {len(recordings):,} recordings"
     decode = partial(_decode, camera="sideways")
-    return few_clips(name, recordings, count, decode, Framing(steps, size=48), CLASSES)
+    return few_clips(name, recordings, count, decode, Framing(10, size=48), CLASSES)
 
 
 def verify_cifar10dvs(root: str | Path, progress: Progress | None = None) -> Verified:
@@ -134,7 +131,7 @@ def verify_cifar10dvs(root: str | Path, progress: Progress | None = None) -> Ver
 
 
 def _decode(source: Source, camera: str) -> Events:
-    return parse_aedat(source.read(), source.name, backwards="sort", camera=camera).events
+    return parse_aedat(source.read(), source.name, backwards="sort", camera=camera)
 
 
 def _list(root: Path, allow_partial: bool) -> dict[str, dict[int, Source]]:

@@ -19,9 +19,6 @@ _BROKEN_ARCHIVE = (
     OSError, KeyError, RuntimeError, ValueError, EOFError, struct.error,
     zipfile.BadZipFile, zlib.error, lzma.LZMAError,
 )  # fmt: skip
-MOST_BYTES = 1 << 30
-"""What a recording may have, a hundred million events: a reader must not eat all memory."""
-
 SIMULATED = "SIMULATED.json"
 """The file in a folder of simulated recordings that says so."""
 
@@ -56,13 +53,7 @@ class Source:
             # Keyed by the process: a file position must not be shared across a fork.
             status = self.path.stat()
             version = (status.st_mtime_ns, status.st_size, status.st_ino)
-            archive = _archive(self.path, version, os.getpid())
-            size = archive.getinfo(self.member).file_size
-            if size > MOST_BYTES:
-                raise QuadspikeError(f"{self.name}: unpacks to {size:,} bytes, no recording")
-            return archive.read(self.member)
-        except QuadspikeError:
-            raise
+            return _archive(self.path, version, os.getpid()).read(self.member)
         except _BROKEN_ARCHIVE as error:
             raise QuadspikeError(f"{self.name}: cannot be read: {error}") from None
 
@@ -109,19 +100,14 @@ def archive_members(path: Path) -> list[str]:
     """The names of the files in a zip archive."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+            return [name for name in archive.namelist() if name and not name.endswith("/")]
     except _BROKEN_ARCHIVE as error:
         raise QuadspikeError(f"{path}: not a whole zip archive ({error}); fetch it anew") from None
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """All bytes of a file, if it is no larger than a recording can be."""
+    """All bytes of a file."""
     try:
-        size = Path(path).stat().st_size
-        if size > MOST_BYTES:
-            raise QuadspikeError(
-                f"{path}: {size:,} bytes are more than a recording has; at most {MOST_BYTES:,}"
-            )
         return Path(path).read_bytes()
     except OSError as error:
         raise QuadspikeError(f"{path}: cannot be read: {error.strerror}") from None

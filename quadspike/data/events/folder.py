@@ -14,6 +14,7 @@ from quadspike.data.events.files import Source, listed, named
 from quadspike.data.events.form import Events
 from quadspike.data.events.frames import Framing
 from quadspike.data.events.nmnist import parse_nmnist
+from quadspike.data.listing import check_same_classes
 from quadspike.data.progress import Progress
 from quadspike.data.split import Split
 from quadspike.errors import QuadspikeError
@@ -58,9 +59,7 @@ def load_event_folder(
         raise QuadspikeError(f"test_share must lie between 0 and 1, got {test_share!r}")
     if split == "folders":
         parts = [_classes(base / "train"), _classes(base / "test")]
-        if set(parts[0]) != set(parts[1]):
-            odd = sorted(set(parts[0]) ^ set(parts[1]))
-            raise QuadspikeError(f"{base}: train and test differ in the classes {', '.join(odd)}")
+        check_same_classes(base / "train", parts[0], base / "test", parts[1])
     else:
         parts = [_classes(base)]
     names = tuple(parts[0])
@@ -70,6 +69,11 @@ def load_event_folder(
         for name in names
         for source in part[name]
     ]
+    labels = torch.tensor([label for _, label, _ in labelled])
+    if split == "folders":
+        test = torch.tensor([place == 1 for _, _, place in labelled])
+    else:
+        test = _drawn(labels, names, split, test_share, seed)
     framing = Framing(steps, by, values, size, resize)
     frames = FrameCache(
         Path(f"{base}.frames") if cache is None else Path(cache),
@@ -79,16 +83,8 @@ def load_event_folder(
         framing,
         {"backwards": backwards},
     ).load(progress, workers)
-    labels = torch.tensor([label for _, label, _ in labelled])
-    if split == "folders":
-        test = torch.tensor([place == 1 for _, _, place in labelled])
-    else:
-        test = _drawn(labels, names, split, test_share, seed)
-    name = named(base.name, base)
-    return (
-        Split(f"{name}/{split}/train", frames[~test], labels[~test], names, framing.levels),
-        Split(f"{name}/{split}/test", frames[test], labels[test], names, framing.levels),
-    )
+    name = f"{named(base.name, base)}/{split}"
+    return Split(name, frames, labels, names, framing.levels).parted(test)
 
 
 def _drawn(
@@ -112,7 +108,7 @@ def _drawn(
 def _decode(source: Source, backwards: str) -> Events:
     if source.suffix == ".bin":
         return parse_nmnist(source.read(), source.name, backwards=backwards)
-    return parse_aedat(source.read(), source.name, backwards=backwards).events
+    return parse_aedat(source.read(), source.name, backwards=backwards)
 
 
 def _classes(folder: Path) -> dict[str, list[Source]]:

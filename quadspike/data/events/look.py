@@ -33,8 +33,8 @@ def verify_recordings(
             if progress is not None:
                 progress(done, len(sources))
     except QuadspikeError as error:
-        return Verified(name, found, whole=False, problem=str(error))
-    return Verified(name, found, whole=True)
+        return Verified(name, found, str(error))
+    return Verified(name, found)
 
 
 def few_clips(

@@ -107,10 +107,10 @@ def load_nmnist(
     return splits[0], splits[1]
 
 
-def preview_nmnist(root: str | Path, count: int, steps: int = 10) -> Split:
+def preview_nmnist(root: str | Path, count: int) -> Split:
     """Frames of a few training recordings spread over the classes; no cache."""
     recordings = list(zip(*_list(Path(root, "Train")), strict=True))
-    return few_clips("nmnist/train", recordings, count, _decode, Framing(steps), CLASSES)
+    return few_clips("nmnist/train", recordings, count, _decode, Framing(10), CLASSES)
 
 
 def verify_nmnist(root: str | Path, progress: Progress | None = None) -> Verified:

@@ -12,8 +12,6 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from quadspike.errors import check_name
-
 RESIZES = ("bilinear", "area", "nearest")
 _UNIT = 2.0**-16
 
@@ -26,7 +24,6 @@ def resize_frames(frames: Tensor, size: int, resize: str) -> Tensor:
     give float32 in events per old pixel. "nearest" picks one old pixel,
     floor(i * old / new), and keeps the type.
     """
-    check_name("resize", resize, RESIZES)
     height, width = frames.shape[-2:]
     if resize == "nearest":
         rows = torch.arange(size, device=frames.device) * height // size
