@@ -190,7 +190,7 @@ def archive() -> bytes:
 def test_mutated_archives_are_read_or_refused(tmp_path):
     source, whole, path = random.Random(0), archive(), tmp_path / "cat.zip"
     read = 0
-    for _ in range(1_000):
+    for _ in range(CASES):
         path.write_bytes(source.choice(MUTATIONS)(whole, source))
         files._archive.cache_clear()
         try:
@@ -199,6 +199,13 @@ def test_mutated_archives_are_read_or_refused(tmp_path):
         except QuadspikeError:
             continue
     assert read > 0
+
+
+def test_an_archive_that_would_fill_the_memory_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MOST_BYTES", 10)
+    (tmp_path / "cat.zip").write_bytes(archive())
+    with pytest.raises(QuadspikeError, match="unpacks to 90 bytes"):
+        Source(tmp_path / "cat.zip", "cat/cifar10_cat_3.aedat").read()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ _BROKEN_ARCHIVE = (
     OSError, KeyError, RuntimeError, ValueError, EOFError, struct.error,
     zipfile.BadZipFile, zlib.error, lzma.LZMAError,
 )  # fmt: skip
+MOST_BYTES = 1 << 30
+"""What a recording may unpack to, a hundred million events: a small archive must not fill memory."""
+
 SIMULATED = "SIMULATED.json"
 """The file in a folder of simulated recordings that says so."""
 
@@ -53,7 +56,13 @@ class Source:
             # Keyed by the process: a file position must not be shared across a fork.
             status = self.path.stat()
             version = (status.st_mtime_ns, status.st_size, status.st_ino)
-            return _archive(self.path, version, os.getpid()).read(self.member)
+            archive = _archive(self.path, version, os.getpid())
+            size = archive.getinfo(self.member).file_size
+            if size > MOST_BYTES:
+                raise QuadspikeError(f"{self.name}: unpacks to {size:,} bytes, no recording")
+            return archive.read(self.member)
+        except QuadspikeError:
+            raise
         except _BROKEN_ARCHIVE as error:
             raise QuadspikeError(f"{self.name}: cannot be read: {error}") from None
 
