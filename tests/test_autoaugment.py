@@ -9,7 +9,7 @@ from quadspike import QuadspikeError
 from quadspike.data.augment import AutoAugment
 from quadspike.data.augment.affine import affine
 from quadspike.data.augment.operations import ALONE, apply, apply_by_group
-from quadspike.data.augment.policies import ENHANCED, OPERATIONS, POLICY, SIGNED, magnitude
+from quadspike.data.augment.policies import ENHANCED, OPERATIONS, POLICIES, SIGNED, magnitude
 from quadspike.data.loader import Draw
 
 SIZE = 32
@@ -48,6 +48,7 @@ def by_matrix(image, *matrix):
 # What each operation is, in Pillow's words; translations in pixels.
 PILLOW = {
     "identity": lambda image, amount: image,
+    "shear_x": lambda image, amount: by_matrix(image, 1, amount, 0, 0, 1, 0),
     "shear_y": lambda image, amount: by_matrix(image, 1, 0, 0, amount, 1, 0),
     "translate_x": lambda image, amount: by_matrix(image, 1, 0, amount, 0, 1, 0),
     "translate_y": lambda image, amount: by_matrix(image, 1, 0, 0, 0, 1, amount),
@@ -78,7 +79,7 @@ def amounts(name):
         levels = [share * SIZE for share in levels] + [0.5, 1.5, 31.49, 31.5, 40.0]
     if name == "rotate":
         levels += [0.37, 45.0, 90.0, 123.4, 180.0]
-    if name == "shear_y":
+    if name in ("shear_x", "shear_y"):
         levels += [0.123, 0.9]
     if name in SIGNED:
         return levels + [-level for level in levels]
@@ -152,7 +153,7 @@ def test_sub_policies_are_equally_frequent(many):
 
 
 def test_probabilities_operations_and_amounts_are_the_policy_s(many):
-    for index, pair in enumerate(POLICY):
+    for index, pair in enumerate(POLICIES["cifar10"]):
         of_this = many.policy == index
         for place, step in enumerate(pair):
             operation = many.operation[of_this, place]
@@ -171,16 +172,16 @@ def test_probabilities_operations_and_amounts_are_the_policy_s(many):
 
 def test_the_two_steps_of_a_sub_policy_are_drawn_apart(many):
     both = (many.operation != 0)[many.policy == 16]
-    first, second = POLICY[16]
+    first, second = POLICIES["cifar10"][16]
     share = float(both.all(1).double().mean())
     assert share == pytest.approx(first.probability * second.probability, abs=0.02)
 
 
-def test_the_policy_has_every_operation_and_all_levels_are_levels():
-    steps = [step for pair in POLICY for step in pair]
+def test_the_policy_has_every_operation_but_shear_x_and_all_levels_are_levels():
+    steps = [step for pair in POLICIES["cifar10"] for step in pair]
     assert len(steps) == 50
     used = {step.operation for step in steps}
-    assert {*OPERATIONS} - used == {"identity"}
+    assert {*OPERATIONS} - used == {"identity", "shear_x"}
     assert all(0 <= step.level <= 9 and 0 <= step.probability <= 1 for step in steps)
 
 
@@ -190,6 +191,8 @@ def test_bad_input_is_refused():
         AutoAugment()(torch.zeros(2, 3, 8, 8), draw)
     with pytest.raises(QuadspikeError, match="uint8 images"):
         AutoAugment()(torch.zeros(2, 1, 8, 8, dtype=torch.uint8), draw)
+    with pytest.raises(QuadspikeError, match="did you mean 'cifar10'"):
+        AutoAugment("cifar")
 
 
 @pytest.mark.gpu

@@ -17,30 +17,32 @@ def affine(
     x: Tensor,
     *,
     degrees: Tensor | None = None,
+    shear_x: Tensor | None = None,
     shear_y: Tensor | None = None,
     right: Tensor | None = None,
     down: Tensor | None = None,
 ) -> Tensor:
-    """One of the four per sample of `[B, C, H, W]`; a sample's other amounts must be 0.
+    """One of the five per sample of `[B, C, H, W]`; a sample's other amounts must be 0.
 
-    Turned counterclockwise about the centre; each column shifted by `shear_y` times its distance
-    from the left; all of it shifted left by `right` pixels, up by `down`, in whole ones.
+    Turned counterclockwise about the centre; each row shifted by `shear_x` times its height below
+    the top, each column by `shear_y` times its distance from the left; all of it shifted left by
+    `right` pixels, up by `down`, in whole ones.
 
     Where output pixel (column, row) comes from is, in source coordinates,
-    (cos column - sin row + ..., (shear_y + sin) column + cos row + ...).
+    (cos column + (shear_x - sin) row + ..., (shear_y + sin) column + cos row + ...).
 
     >>> row = torch.tensor([1, 2, 3], dtype=torch.uint8).view(1, 1, 1, 3)
     >>> affine(row, right=torch.tensor([1.2])).flatten().tolist()
     [2, 3, 128]
     """
     zero = torch.zeros(len(x), device=x.device)
-    degrees, shear_y, right, down = (
-        zero if amount is None else amount for amount in (degrees, shear_y, right, down)
+    degrees, shear_x, shear_y, right, down = (
+        zero if amount is None else amount for amount in (degrees, shear_x, shear_y, right, down)
     )
     height, width = x.shape[-2:]
     angle = torch.deg2rad(degrees.double())
     cos, sin = torch.cos(angle), torch.sin(angle)
-    to_x = cos, -sin
+    to_x = cos, shear_x - sin
     to_y = sin + shear_y, cos
     # The centre stays where it is; whole pixels, so that half a step is never split.
     start_x = torch.floor(right.double() + 0.5) + (width - cos * width + sin * height) / 2

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from quadspike.data.augment.basic import pick
 from quadspike.data.augment.operations import apply, apply_by_group
-from quadspike.data.augment.policies import ENHANCED, OPERATIONS, POLICY, SIGNED, magnitude
+from quadspike.data.augment.policies import ENHANCED, OPERATIONS, POLICIES, SIGNED, magnitude
 from quadspike.data.loader import Draw
-from quadspike.errors import QuadspikeError
+from quadspike.errors import QuadspikeError, check_name
 
 
 class Choice(NamedTuple):
@@ -40,6 +40,11 @@ class AutoAugment:
     bicubically). A translation's level is a share of the image's size, up to 150/331.
     """
 
+    policy: str = "cifar10"
+
+    def __post_init__(self) -> None:
+        check_name("AutoAugment policy", self.policy, POLICIES)
+
     def __call__(self, x: Tensor, draw: Draw) -> Tensor:
         if x.dtype != torch.uint8 or x.ndim != 4 or x.shape[1] != 3:
             raise QuadspikeError(
@@ -54,9 +59,9 @@ class AutoAugment:
 
     def choose(self, draw: Draw) -> Choice:
         """What happens to every sample of a batch."""
-        table = _table(draw.samples.device)
+        table = _table(self.policy, draw.samples.device)
         draws = draw.uniform(5, "autoaugment")
-        policy = pick(draws[:, 0], len(POLICY))
+        policy = pick(draws[:, 0], len(POLICIES[self.policy]))
         applied = draws[:, 1:3] < table.probability[policy]
         sign = torch.where(draws[:, 3:5] < 0.5, -1.0, 1.0)
         return Choice(
@@ -78,8 +83,8 @@ class _Table(NamedTuple):
 
 # Kept per device: a copy from the host could not be captured in a CUDA graph.
 @cache
-def _table(device: torch.device) -> _Table:
-    steps = [step for pair in POLICY for step in pair]
+def _table(policy: str, device: torch.device) -> _Table:
+    steps = [step for pair in POLICIES[policy] for step in pair]
 
     def column(values: list[float], dtype: torch.dtype = torch.float64) -> Tensor:
         return torch.tensor(values, dtype=dtype, device=device).view(-1, 2)

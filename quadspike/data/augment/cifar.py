@@ -32,7 +32,7 @@ def cifar_train(dataset: str, *, autoaugment: bool | None = None, cutout: int = 
     mean, std = _CONSTANTS[check_name("dataset", dataset, _CONSTANTS)]
     steps: list[Transform] = [RandomCrop(padding=4), RandomFlip()]
     if autoaugment or (autoaugment is None and dataset == "cifar100"):
-        steps.append(AutoAugment())
+        steps.append(AutoAugment("cifar10"))
     if cutout:
         steps.append(Cutout(cutout))
     return Pipeline((*steps, Normalize(mean, std)))

@@ -21,6 +21,7 @@ from quadspike.data.augment.policies import OPERATIONS
 
 ALONE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "identity": lambda x, amount: x,
+    "shear_x": lambda x, amount: affine(x, shear_x=amount),
     "shear_y": lambda x, amount: affine(x, shear_y=amount),
     "translate_x": lambda x, amount: affine(x, right=amount * x.shape[-1]),
     "translate_y": lambda x, amount: affine(x, down=amount * x.shape[-2]),
@@ -42,8 +43,8 @@ def apply_by_group(x: Tensor, operation: Tensor, amount: Tensor) -> Tensor:
     """Each sample's operation, its place in `OPERATIONS`, by its amount.
 
     >>> x = torch.full((2, 3, 4, 4), 7, dtype=torch.uint8)
-    >>> changed = apply_by_group(x, torch.tensor([0, 5]), torch.tensor([0.0, 0.0]))
-    >>> OPERATIONS[5], changed[:, 0, 0, 0].tolist()
+    >>> changed = apply_by_group(x, torch.tensor([0, 6]), torch.tensor([0.0, 0.0]))
+    >>> OPERATIONS[6], changed[:, 0, 0, 0].tolist()
     ('invert', [7, 248])
     """
     changed = torch.empty_like(x)
@@ -82,6 +83,7 @@ def apply(x: Tensor, operation: Tensor, amount: Tensor) -> Tensor:
     return affine(
         x,
         degrees=amount_of("rotate", 0),
+        shear_x=amount_of("shear_x", 0),
         shear_y=amount_of("shear_y", 0),
         right=amount_of("translate_x", 0) * x.shape[-1],
         down=amount_of("translate_y", 0) * x.shape[-2],
