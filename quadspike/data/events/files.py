@@ -20,7 +20,7 @@ _BROKEN_ARCHIVE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError,
 )  # fmt: skip
 MOST_BYTES = 1 << 30
-"""What a recording may unpack to, a hundred million events: a small archive must not fill memory."""
+"""What a recording may unpack to, a hundred million events: and no small file fills memory."""
 
 SIMULATED = "SIMULATED.json"
 """The file in a folder of simulated recordings that says so."""
