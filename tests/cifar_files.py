@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from quadspike.data.cifar.layouts import CIFAR10, PIXELS
+from quadspike.data.cifar.layouts import PIXELS
 
 NEW_NUMPY, OLD_NUMPY = b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n"
 
@@ -40,28 +40,30 @@ class Mini:
     def __init__(self, official, per_class=2):
         self.official = official
         rng = np.random.default_rng(0)
-        classes = 10 if official is CIFAR10 else 100
-        self.images, self.labels, self.files = {}, {}, {}
+        self.images, self.labels = {}, {}
+        splits = {}
         for which in ("train", "test"):
-            count = classes * per_class * len(getattr(official[0], which))
-            labels = rng.permutation(count) % classes
-            columns = [labels % 20, labels][-len(official[0].labels) :]
+            parts = getattr(official[0], which)
+            classes = official[0].labels[-1].classes
+            labels = rng.permutation(np.repeat(np.arange(classes), per_class * len(parts)))
+            columns = [labels % column.classes for column in official[0].labels]
             self.labels[which] = np.stack(columns, 1).astype(np.uint8)
-            self.images[which] = rng.integers(0, 256, (count, PIXELS), dtype=np.uint8)
-        self.layouts = tuple(map(self._layout, official))
+            self.images[which] = rng.integers(0, 256, (len(labels), PIXELS), dtype=np.uint8)
+            splits[which] = classes * per_class
+        self.files = {}
+        self.layouts = tuple(self._layout(layout, splits) for layout in official)
 
-    def _layout(self, layout):
-        algorithm = hashlib.sha1 if layout.form == "binary" else hashlib.md5
+    def _layout(self, layout, images_per_part):
         changed = {}
-        for which in ("train", "test"):
-            names = getattr(layout, which)
-            images = np.split(self.images[which], len(names))
-            labels = np.split(self.labels[which], len(names))
-            for name, *content in zip(names, images, labels, strict=True):
-                self.files[layout.form, name] = self._encode(layout, *content)
-            changed[which] = {
-                name: algorithm(self.files[layout.form, name]).hexdigest() for name in names
-            }
+        for which, count in images_per_part.items():
+            parts = []
+            for place, part in enumerate(getattr(layout, which)):
+                rows = slice(place * count, (place + 1) * count)
+                raw = self._encode(layout, self.images[which][rows], self.labels[which][rows])
+                self.files[layout.form, part.name] = raw
+                digest = hashlib.new(part.algorithm, raw).hexdigest()
+                parts.append(replace(part, images=count, digest=digest))
+            changed[which] = tuple(parts)
         return replace(layout, **changed)
 
     @staticmethod
@@ -69,7 +71,8 @@ class Mini:
         if layout.form == "binary":
             return np.concatenate([labels, images], 1).tobytes()
         columns = {
-            key.encode(): labels[:, place].tolist() for place, key in enumerate(layout.labels)
+            column.key.encode(): labels[:, place].tolist()
+            for place, column in enumerate(layout.labels)
         }
         names = [b"a_s_%06d.png" % i for i in range(len(images))]
         return old_pickle({b"batch_label": b"1", b"data": images, b"filenames": names, **columns})
@@ -79,17 +82,17 @@ class Mini:
 
     def unpack(self, folder: Path, form: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in self.layout(form).files:
-            (folder / name).write_bytes(self.files[form, name])
+        for part in self.layout(form).parts:
+            (folder / part.name).write_bytes(self.files[form, part.name])
         return folder
 
     def pack(self, path: Path, form: str, prefix="", without=()) -> Path:
         with tarfile.open(path, "w:gz", compresslevel=1) as archive:
-            for name in reversed(self.layout(form).files):
-                if name in without:
+            for part in reversed(self.layout(form).parts):
+                if part.name in without:
                     continue
-                raw = self.files[form, name]
-                member = tarfile.TarInfo(f"{prefix}{self.layout(form).folder}/{name}")
+                raw = self.files[form, part.name]
+                member = tarfile.TarInfo(f"{prefix}{self.layout(form).folder}/{part.name}")
                 member.size = len(raw)
                 archive.addfile(member, io.BytesIO(raw))
         return path

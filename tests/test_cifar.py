@@ -6,20 +6,19 @@ import subprocess
 import sys
 import tarfile
 import threading
-import warnings
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-import numpy as np
 import pytest
 import torch
 
 from quadspike import QuadspikeError
 from quadspike.data.cifar import load_cifar10, load_cifar100, verify_cifar10, verify_cifar100
-from quadspike.data.cifar.layouts import CIFAR10, CIFAR100
-from quadspike.data.cifar.records import decode
-from tests.cifar_files import Mini, changed, old_pickle
+from quadspike.data.cifar.layouts import CIFAR10, CIFAR100, PIXELS
+from quadspike.data.cifar.load import read
+from quadspike.data.cifar.places import Place
+from tests.cifar_files import Mini, changed
 from tests.real_data import SHARED, needs
 
 
@@ -81,19 +80,6 @@ def test_the_classes_have_their_names(ten, hundred, tmp_path):
         load_cifar100(tmp_path, labels="fein")
 
 
-def test_arrays_of_either_order_are_read_without_a_warning(ten):
-    layout = ten.layout("python")
-    images, labels = ten.images["test"], ten.labels["test"][:, 0].tolist()
-    for stored in (images, np.asfortranarray(images)):
-        raw = old_pickle({b"data": stored, b"labels": labels})
-        asked = replace(layout, test={"test_batch": hashlib.md5(raw).hexdigest()})
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            found = decode(asked, "test_batch", "here", raw)
-        assert np.array_equal(found[0], images)
-        assert found[1][:, 0].tolist() == labels
-
-
 def test_the_root_may_come_from_the_environment(ten, tmp_path, monkeypatch):
     ten.unpack(tmp_path, "binary")
     monkeypatch.setenv("QUADSPIKE_DATA", str(tmp_path))
@@ -122,30 +108,59 @@ def test_what_is_missing_is_said(ten, tmp_path):
     assert "lacks data_batch_3.bin" in report.problem
 
 
-@pytest.mark.parametrize("form", ["binary", "python"])
+RECORD = PIXELS + 1
+
+
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "message"),
     [
-        lambda raw: b"",
-        lambda raw: raw[:999],
-        lambda raw: raw + b"x",
-        lambda raw: changed(raw, 9, raw[9] ^ 1),
+        (lambda raw: b"", r"0 bytes where 20 records of 3073 make 61,460"),
+        (lambda raw: raw[: 2 * RECORD + 5], r"record 2 breaks off at byte 6,146"),
+        (lambda raw: raw[: 3 * RECORD], r"9,219 bytes where 20 records"),
+        (lambda raw: raw + b"x", r"61,461 bytes where .*record 20 breaks off at byte 61,460"),
+        (lambda raw: changed(raw, 4 * RECORD, 10), r"label at byte 12,292 \(record 4\) is 10"),
+        (lambda raw: changed(raw, 9, raw[9] ^ 1), r"SHA-1 .*but the published file has"),
+        (lambda raw: changed(raw, 0, (raw[0] + 1) % 10), r"SHA-1 .*but the published file has"),
     ],
 )
-def test_a_file_other_than_the_published_is_named_and_not_read(
-    ten, tmp_path, damage, form, monkeypatch
-):
-    layout = ten.layout(form)
-    name = next(iter(layout.train))
-    file = ten.unpack(tmp_path / layout.folder, form) / name
+def test_a_damaged_binary_file_is_named(ten, tmp_path, damage, message):
+    file = ten.unpack(tmp_path / CIFAR10[0].folder, "binary") / "data_batch_2.bin"
     file.write_bytes(damage(file.read_bytes()))
-    monkeypatch.setattr("quadspike.data.cifar.records._Unpickler", None)
-    with pytest.raises(QuadspikeError, match=rf"{name}: .* bytes with the .* but the published"):
+    with pytest.raises(QuadspikeError, match=rf"data_batch_2\.bin: .*{message}"):
         load_cifar10(tmp_path)
     report = verify_cifar10(tmp_path)
     assert not report.whole
-    assert name in report.problem
+    assert "data_batch_2.bin" in report.problem
     assert str(file.parent) in report.found
+
+
+def test_the_second_label_of_a_record_is_checked_as_well(hundred, tmp_path):
+    file = hundred.unpack(tmp_path / CIFAR100[0].folder, "binary") / "test.bin"
+    file.write_bytes(changed(file.read_bytes(), 3 * (PIXELS + 2) + 1, 100))
+    with pytest.raises(QuadspikeError, match=r"byte 9,223 \(record 3\) is 100, .* 0\.\.99"):
+        load_cifar100(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [lambda raw: b"", lambda raw: raw[:999], lambda raw: raw + b"x"])
+def test_a_pickle_other_than_the_published_is_not_unpickled(ten, tmp_path, damage, monkeypatch):
+    file = ten.unpack(tmp_path / CIFAR10[1].folder, "python") / "data_batch_1"
+    file.write_bytes(damage(file.read_bytes()))
+    monkeypatch.setattr("quadspike.data.cifar.records.read_pickle", None)
+    with pytest.raises(QuadspikeError, match=r"data_batch_1: .*MD5 .*but the published file has"):
+        load_cifar10(tmp_path)
+
+
+def test_classes_of_unequal_size_are_refused(ten, tmp_path):
+    layout = ten.layout("binary")
+    raw = changed(ten.files["binary", "test_batch.bin"], 0, 3)
+    raw = changed(raw, RECORD, 3)
+    part = replace(layout.test[0], digest=hashlib.sha1(raw).hexdigest())
+    folder = ten.unpack(tmp_path / layout.folder, "binary")
+    (folder / "test_batch.bin").write_bytes(raw)
+    with pytest.raises(
+        QuadspikeError, match=r"batches-bin, test: 'labels' \d occurs \d times, and"
+    ):
+        read(Place(replace(layout, test=(part,)), folder))
 
 
 def test_broken_archives_are_named(ten, tmp_path):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from quadspike.data.cifar.layouts import CIFAR10, CIFAR100, Layout
+from quadspike.data.cifar.layouts import CIFAR10, CIFAR100, PIXELS, Layout, Part
 from quadspike.data.cifar.names import CIFAR10_NAMES, CIFAR100_COARSE_NAMES, CIFAR100_NAMES
 from quadspike.data.cifar.places import Place, begun, find
 from quadspike.data.cifar.records import Bytes, decode
@@ -78,13 +77,37 @@ def verify(name: str, layouts: tuple[Layout, ...], root: Path) -> Verified:
 def read(place: Place) -> tuple[Images, Images]:
     """The training and the test images at a place, checked."""
     layout = place.layout
-    found = {name: decode(layout, name, where, raw) for name, where, raw in place.read()}
+    train, test = _Sink(layout, layout.train), _Sink(layout, layout.test)
+    for part, where, raw in place.read():
+        (train if part in layout.train else test).put(part, where, raw)
+    return train.whole(f"{place.path}, training"), test.whole(f"{place.path}, test")
 
-    def joined(names: Iterable[str]) -> Images:
-        images, labels = zip(*(found[name] for name in names), strict=True)
-        return np.concatenate(images), np.concatenate(labels)
 
-    return joined(layout.train), joined(layout.test)
+class _Sink:
+    """One split's arrays, filled file by file in whatever order they come."""
+
+    def __init__(self, layout: Layout, parts: tuple[Part, ...]) -> None:
+        self.layout, self.parts = layout, parts
+        self.count = sum(part.images for part in parts)
+        self.images = np.empty((self.count, PIXELS), np.uint8)
+        self.labels = np.empty((self.count, len(layout.labels)), np.uint8)
+
+    def put(self, part: Part, where: str, raw: bytes) -> None:
+        first = sum(each.images for each in self.parts[: self.parts.index(part)])
+        rows = slice(first, first + part.images)
+        self.images[rows], self.labels[rows] = decode(self.layout, part, where, raw)
+
+    def whole(self, where: str) -> Images:
+        """The arrays, if every class is as frequent as every other."""
+        for column, label in enumerate(self.layout.labels):
+            counts = np.bincount(self.labels[:, column], minlength=label.classes)
+            wrong = np.flatnonzero(counts != self.count // label.classes)
+            if len(wrong):
+                raise QuadspikeError(
+                    f"{where}: {label.key!r} {wrong[0]} occurs {counts[wrong[0]]:,} times, and "
+                    f"must {self.count // label.classes:,} times; get the files again"
+                )
+        return self.images, self.labels
 
 
 def _locate(

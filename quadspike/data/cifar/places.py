@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from quadspike.data.cifar.layouts import Layout
+from quadspike.data.cifar.layouts import Layout, Part
 from quadspike.errors import QuadspikeError
 
 
@@ -28,19 +28,21 @@ class Place:
         """Files that are not there; an archive is taken to hold them all until it is read."""
         if self.archived:
             return []
-        return [name for name in self.layout.files if not (self.path / name).is_file()]
+        return [p.name for p in self.layout.parts if not (self.path / p.name).is_file()]
 
-    def read(self) -> Iterator[tuple[str, str, bytes]]:
-        """Every file's name, where it is, and its bytes; an archive's in the order it has them."""
+    def read(self) -> Iterator[tuple[Part, str, bytes]]:
+        """Every part, where it is, and its bytes; an archive's in the order it has them."""
         if self.archived:
             yield from _from_archive(self.path, self.layout)
             return
-        for name in self.layout.files:
-            file = self.path / name
+        for part in self.layout.parts:
+            file = self.path / part.name
             try:
-                yield name, str(file), file.read_bytes()
+                _check_size(part, str(file), file.stat().st_size)
+                raw = file.read_bytes()
             except OSError as error:
                 raise QuadspikeError(f"{file}: cannot be read: {error.strerror}") from error
+            yield part, str(file), raw
 
 
 def begun(layouts: tuple[Layout, ...], root: Path) -> list[Place]:
@@ -50,7 +52,7 @@ def begun(layouts: tuple[Layout, ...], root: Path) -> list[Place]:
     archives = [Place(each, root / each.archive) for each in layouts]
     places = [place for place in folders + loose if place.path.is_dir()]
     places += [place for place in archives if place.archived]
-    return [place for place in places if len(place.missing) < len(place.layout.files)]
+    return [place for place in places if len(place.missing) < len(place.layout.parts)]
 
 
 def find(layouts: tuple[Layout, ...], root: Path) -> Place:
@@ -72,8 +74,15 @@ def find(layouts: tuple[Layout, ...], root: Path) -> Place:
     )
 
 
-def _from_archive(path: Path, layout: Layout) -> Iterator[tuple[str, str, bytes]]:
-    wanted = {f"{layout.folder}/{name}": name for name in layout.files}
+def _check_size(part: Part, where: str, size: int) -> None:
+    if size > part.most_bytes:
+        raise QuadspikeError(
+            f"{where}: {size:,} bytes, more than its {part.images:,} images take; get it again"
+        )
+
+
+def _from_archive(path: Path, layout: Layout) -> Iterator[tuple[Part, str, bytes]]:
+    wanted = {f"{layout.folder}/{part.name}": part for part in layout.parts}
     try:
         with tarfile.open(path, "r|*") as archive:
             for member in archive:
@@ -81,7 +90,9 @@ def _from_archive(path: Path, layout: Layout) -> Iterator[tuple[str, str, bytes]
                 # A link or a folder of that name is not the file.
                 file = archive.extractfile(member) if name in wanted and member.isfile() else None
                 if file:
-                    yield wanted.pop(name), f"{path}:{member.name}", file.read()
+                    part = wanted.pop(name)
+                    _check_size(part, f"{path}:{member.name}", member.size)
+                    yield part, f"{path}:{member.name}", file.read()
                 if not wanted:
                     return
     except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
