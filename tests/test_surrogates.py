@@ -156,9 +156,9 @@ def test_a_soma_sees_the_training_go_on(backend):
     assert not torch.allclose(grads[0], grads[2])
 
 
-def test_a_surrogate_that_evolves_may_come_later():
+def test_a_surrogate_that_evolves_may_come_later_and_by_its_name():
     neuron = LIF()
-    neuron.surrogate = Evolving()
+    neuron.surrogate = "evolving"
     x = torch.full((1, 1), 0.6, requires_grad=True)
     slopes = []
     for share in (0.0, 1.0):

@@ -85,7 +85,7 @@ class Neuron(nn.Module):
 
     @staticmethod
     def excess_partials(u: Any, p: Any) -> tuple[Any, ...]:
-        """Derivatives of `excess` in u and in the threshold."""
+        """Derivatives of `excess` in u and in the threshold; no other constant learns by it."""
         return 1.0, -1.0
 
     @staticmethod
@@ -208,9 +208,9 @@ class Neuron(nn.Module):
         return self._surrogate
 
     @surrogate.setter
-    def surrogate(self, surrogate: Surrogate) -> None:
-        self._surrogate = surrogate
-        if surrogate.evolves and "progress" not in self._buffers:
+    def surrogate(self, surrogate: Any) -> None:
+        self._surrogate = create_surrogate(surrogate)
+        if self._surrogate.evolves and "progress" not in self._buffers:
             mine = next(chain(self.parameters(), self.buffers()), None)
             start = torch.zeros((), device=None if mine is None else mine.device)
             self.register_buffer("progress", start, persistent=False)
@@ -317,7 +317,7 @@ class Neuron(nn.Module):
                 self.register_buffer(name, value)
             else:
                 setattr(self, name, value)
-        self.surrogate = create_surrogate(surrogate)
+        self.surrogate = surrogate
         self.detach_reset = detach_reset
 
 
