@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from quadspike import LIF, QIF, QuadspikeError
-from quadspike.neurons import GLIF, MembraneDensity
+from quadspike.neurons import GLIF, PLIF, MembraneDensity
 from quadspike.surrogates import Window
 
 
@@ -41,6 +41,33 @@ def test_the_exact_density_is_what_simulation_converges_to(neuron):
     assert density.rate == pytest.approx((u >= neuron.u_th).mean(), abs=2e-3)
     inside = ((u >= low) & (u <= high)).mean()
     assert density.share(low, high) == pytest.approx(inside, abs=2e-3)
+
+
+@pytest.mark.parametrize("neuron", [PLIF.from_tau(3.0), GLIF()], ids=str)
+def test_the_exact_density_knows_that_the_input_is_scaled(neuron):
+    _, state = neuron.run(neuron.threshold * torch.randn(60, 20_000))
+    density = neuron.density()
+    assert state.u.mean().item() == pytest.approx(density.mean, abs=0.005)
+    assert state.u.std().item() == pytest.approx(density.std, rel=0.02)
+    assert state.o.mean().item() == pytest.approx(density.rate, abs=0.005)
+
+
+def test_the_closed_form_is_what_two_steps_without_reset_spread():
+    gated = GLIF()
+    gated.fit(2, 2)
+    with torch.no_grad():
+        for parameter in gated.parameters():
+            parameter += torch.randn_like(parameter)
+    p = gated.constants()
+    steps = [(gated, [p._replace(gain=row) for row in p.gain])]
+    steps += [(each, [each.constants()] * 2) for each in map(PLIF.from_tau, (1.5, 2.0, 4.0))]
+    for neuron, (first, second) in steps:
+        x = neuron.threshold * torch.randn(2, 300_000, 2)
+        u = neuron.advance(neuron.advance(0.0, 0.0, x[0], first), 0.0, x[1], second).detach()
+        mean, std = map(torch.as_tensor, neuron.voltage_statistics())
+        assert not std.requires_grad
+        torch.testing.assert_close(u.mean(0), mean.expand(2), atol=0.01, rtol=0)
+        torch.testing.assert_close(u.std(0), std.expand(2, 2)[1], atol=0, rtol=0.01)
 
 
 def test_the_density_integrates_to_one_and_is_unchanged_by_a_step():
