@@ -97,15 +97,6 @@ def test_pinned_statistics_at_the_paper_s_parameters():
     assert density.share(-0.4491, 0.5741) == pytest.approx(0.6845, abs=1e-4)
 
 
-def test_from_rest_it_starts_as_the_input_and_converges():
-    neuron, p = QIF(), QIF().constants()
-    first = MembraneDensity.after(1, neuron, p, 0.0, 0.5)
-    assert (first.mean, first.std) == pytest.approx((0.0, 0.5))
-    assert first.rate == pytest.approx(0.158655, abs=1e-6)
-    late = MembraneDensity.after(12, neuron, p, 0.0, 0.5)
-    assert late.mean == pytest.approx(neuron.density().mean, abs=1e-9)
-
-
 def test_a_spike_that_leaves_some_of_the_membrane():
     soft = GLIF.from_values(alpha=1.0, beta=0.0, gamma=0.0, tau=0.9, reset=0.2, leak=0.0)
     density = soft.density(1.0, 0.3)  # it always fires: u = 0.9 u + I - 0.2
@@ -123,15 +114,6 @@ def test_a_membrane_that_hardly_leaks_is_right_or_refused():
             LIF(beta=beta).density()
 
 
-def test_a_membrane_on_its_way_down_is_right_or_refused():
-    never = LIF(beta=1.0)
-    u = simulate(never, steps=500, population=8000)[-8000:]
-    density = MembraneDensity.after(500, never, never.constants(), 0.0, never.u_th)
-    assert (density.mean, density.std) == pytest.approx((u.mean(), u.std()), rel=0.05)
-    with pytest.raises(QuadspikeError, match="hardly leaks"):
-        MembraneDensity.after(500, never, never.constants(), -1.0, never.u_th)
-
-
 @pytest.mark.parametrize("u_reset", [3.0, 5.0, 20.0])
 def test_a_neuron_that_fires_at_every_step_has_shares_between_none_and_all(u_reset):
     density = QIF(u_reset=u_reset).density()
@@ -146,8 +128,6 @@ def test_input_mean_and_spread_can_be_given():
     assert quiet.rate < QIF().density().rate
     with pytest.raises(QuadspikeError, match="std > 0"):
         QIF().density(input_std=0.0)
-    with pytest.raises(QuadspikeError, match="steps >= 1"):
-        MembraneDensity.after(0, QIF(), QIF().constants(), 0.0, 0.5)
 
 
 def test_parameters_of_a_single_channel_have_a_density():

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from quadspike import ops
 from quadspike.errors import QuadspikeError, not_floating
-from quadspike.neurons.density import Equation, MembraneDensity
+from quadspike.neurons.density import MembraneDensity
 from quadspike.neurons.numbers import as_parameter, brief, detached, evaluated, everywhere, plain
 from quadspike.state import State
 from quadspike.surrogates import Ramp, Surrogate, create_surrogate
@@ -238,7 +238,7 @@ class Neuron(nn.Module):
         """
         if not exact:
             return self._two_step_statistics()
-        return _stationary_statistics(self.advance, self.fire, self._scalar_constants())
+        return _stationary_statistics(type(self), self._scalar_constants())
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
         raise QuadspikeError(
@@ -258,7 +258,7 @@ class Neuron(nn.Module):
                 "give input_std > 0"
             )
         std = scalar.u_th if input_std is None else input_std
-        return _stationary(self.advance, self.fire, scalar, input_mean, std)
+        return _stationary(type(self), scalar, input_mean, std)
 
     def _detached_constants(self) -> Any:
         p = self.constants()
@@ -332,20 +332,16 @@ def check_sequence(x: Tensor) -> None:
 
 
 @lru_cache(maxsize=64)
-def _stationary_statistics(
-    advance: Callable[..., Any], fire: Callable[..., Any], p: Any
-) -> tuple[float, float]:
+def _stationary_statistics(kind: type[Neuron], p: Any) -> tuple[float, float]:
     # A surrogate asks at every call, and the answer is a function of the equation alone.
-    density = _stationary(advance, fire, p, 0.0, p.u_th)
+    density = _stationary(kind, p, 0.0, p.u_th)
     return density.mean, density.std
 
 
-def _stationary(
-    advance: Callable[..., Any], fire: Callable[..., Any], p: Any, mean: float, std: float
-) -> MembraneDensity:
-    there, rest = (evaluated(advance, 0.0, 0.0, x, p=p) for x in (1.0, 0.0))
+def _stationary(kind: type[Neuron], p: Any, mean: float, std: float) -> MembraneDensity:
+    there, rest = (evaluated(kind.advance, 0.0, 0.0, x, p=p) for x in (1.0, 0.0))
     gain = float(there - rest)  # some scale their input
-    return MembraneDensity.stationary(Equation(advance, fire), p, gain * mean, gain * std)
+    return MembraneDensity.stationary(kind, p, gain * mean, gain * std)
 
 
 def check_state(state: State, shape: tuple[int, ...], where: str) -> None:
