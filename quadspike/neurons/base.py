@@ -48,6 +48,9 @@ class Neuron(nn.Module):
     cannot_stream: ClassVar[str] = ""
     """Why this neuron cannot go on from a state, if it cannot."""
 
+    roots: ClassVar[tuple[str, ...]] = ()
+    """Parameters that may be complex numbers."""
+
     learned: ClassVar[tuple[str, ...]] = ()
     """Parameters that are learned even if given as plain numbers."""
 
@@ -238,7 +241,8 @@ class Neuron(nn.Module):
         """
         if not exact:
             return self._two_step_statistics()
-        return _stationary_statistics(type(self), self._scalar_constants())
+        kind: Any = type(self)  # a type checker knows no hash of a class
+        return _stationary_statistics(kind, self._scalar_constants())
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
         raise QuadspikeError(
@@ -306,10 +310,9 @@ class Neuron(nn.Module):
     def _hold(self, surrogate: Any, detach_reset: bool, **parameters: Any) -> None:
         """Keep what a constructor was given: each number fixed, or learned, by its name."""
         for name, given in parameters.items():
-            value = as_parameter(self.name, name, given)
-            if name in self.learned and not isinstance(value, nn.Parameter):
-                if isinstance(value, complex):
-                    raise QuadspikeError(f"{self.name}: {name} must be a real number, got {given}")
+            learned = name in self.learned
+            value = as_parameter(self.name, name, given, name in self.roots and not learned)
+            if learned and not isinstance(value, nn.Parameter):
                 value = nn.Parameter(torch.as_tensor(value, dtype=torch.float32).clone())
             if isinstance(value, nn.Parameter):
                 self.register_parameter(name, value)

@@ -9,7 +9,7 @@ from torch import nn
 
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.neurons.base import Neuron
-from quadspike.neurons.numbers import check_numbers, logit
+from quadspike.neurons.numbers import logit
 from quadspike.surrogates import Rectangle, Surrogate
 
 _START = {
@@ -84,7 +84,6 @@ class GLIF(Neuron):
             check_name("logit of GLIF", name, self.learned)
         start = {f"{name}_logit": logit(value) for name, value in _START.items()}
         self._hold(surrogate or Rectangle(), detach_reset, **{**start, **logits})
-        check_numbers("GLIF", **{name: getattr(self, name) for name in self.learned})
 
     @classmethod
     def from_values(cls, **values: Any) -> GLIF:
