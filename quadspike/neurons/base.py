@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from quadspike import ops
 from quadspike.errors import QuadspikeError, not_floating
 from quadspike.neurons.density import MembraneDensity
-from quadspike.neurons.numbers import as_parameter, brief, detached, evaluated, everywhere, plain
+from quadspike.neurons.numbers import as_parameter, brief, detached, everywhere, plain
 from quadspike.state import State
 from quadspike.surrogates import Ramp, Surrogate, create_surrogate
 
@@ -262,7 +262,7 @@ class Neuron(nn.Module):
                 "give input_std > 0"
             )
         std = scalar.u_th if input_std is None else input_std
-        return _stationary(type(self), scalar, input_mean, std)
+        return MembraneDensity.stationary(self, scalar, input_mean, std)
 
     def _detached_constants(self) -> Any:
         p = self.constants()
@@ -337,14 +337,8 @@ def check_sequence(x: Tensor) -> None:
 @lru_cache(maxsize=64)
 def _stationary_statistics(kind: type[Neuron], p: Any) -> tuple[float, float]:
     # A surrogate asks at every call, and the answer is a function of the equation alone.
-    density = _stationary(kind, p, 0.0, p.u_th)
+    density = MembraneDensity.stationary(kind, p, 0.0, p.u_th)
     return density.mean, density.std
-
-
-def _stationary(kind: type[Neuron], p: Any, mean: float, std: float) -> MembraneDensity:
-    there, rest = (evaluated(kind.advance, 0.0, 0.0, x, p=p) for x in (1.0, 0.0))
-    gain = float(there - rest)  # some scale their input
-    return MembraneDensity.stationary(kind, p, gain * mean, gain * std)
 
 
 def check_state(state: State, shape: tuple[int, ...], where: str) -> None:

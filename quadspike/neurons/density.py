@@ -55,6 +55,9 @@ class MembraneDensity:
         nodes: int = 300,
     ) -> MembraneDensity:
         """The density that one more step of a neuron (or of its class) leaves unchanged."""
+        there, rest = (evaluated(neuron.advance, 0.0, 0.0, x, p=p) for x in (1.0, 0.0))
+        gain = float(there - rest)  # some scale their input
+        input_mean, input_std = gain * input_mean, gain * input_std
         for stretch in _STRETCHES:
             x, weight, centers, kernel = _grid(neuron, p, input_mean, input_std, nodes, stretch)
             # The columns of `kernel * weight` are probabilities; its fixed vector is the density.
