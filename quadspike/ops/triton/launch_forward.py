@@ -11,9 +11,10 @@ from quadspike.ops.moments import merged, of_all_workers
 from quadspike.ops.signature import Arguments
 from quadspike.ops.triton import tiles
 from quadspike.ops.triton.device import equation
-from quadspike.ops.triton.forward import apply_kernel, normalise_kernel, statistics_kernel
+from quadspike.ops.triton.forward import apply_kernel
 from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
 from quadspike.ops.triton.launch import launch
+from quadspike.ops.triton.normalisation import normalise_kernel, statistics_kernel
 
 
 def forward(a: Arguments) -> tuple[Tensor, ...]:
