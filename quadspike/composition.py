@@ -12,6 +12,7 @@ from typing import NamedTuple
 from quadspike.errors import QuadspikeError
 from quadspike.losses import LOSSES
 from quadspike.neurons import NEURONS, Neuron
+from quadspike.neurons.base import has_closed_form
 from quadspike.norms import NORMS
 from quadspike.surrogates import SURROGATES
 
@@ -56,17 +57,13 @@ def objection(parts: Parts) -> str:
 
 def _statistics(parts: Parts) -> str:
     asked = _from_statistics(parts)
-    if not asked or parts.neuron not in NEURONS or _has_statistics(parts.neuron):
+    if not asked or parts.neuron not in NEURONS or has_closed_form(NEURONS[parts.neuron]):
         return ""
-    able = [n for n in NEURONS if _has_statistics(n) and _fires_at_one(n)]
+    able = [name for name, kind in NEURONS.items() if has_closed_form(kind) and _fires_at_one(name)]
     return (
         f"{asked} is made from the mean and spread of the membrane, of which {parts.neuron!r} has "
         f"no closed form; choose another surrogate, or a neuron that has one: {', '.join(able)}"
     )
-
-
-def _has_statistics(neuron: str) -> bool:
-    return NEURONS[neuron]._two_step_statistics is not Neuron._two_step_statistics
 
 
 def _fires_at_one(neuron: str) -> bool:

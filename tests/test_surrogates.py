@@ -124,6 +124,22 @@ def test_a_window_follows_parameters_per_channel():
         assert (low[channel].item(), high[channel].item()) == pytest.approx(expected, abs=1e-6)
 
 
+class Steeper(QIF):
+    """Another equation than the one its parent's closed form is of."""
+
+    @staticmethod
+    def advance(u, o, x, p):
+        return 4 * p.a * (u * u - p.u_sum * u + p.u_prod) * (1 - o) + x
+
+
+def test_a_closed_form_is_not_that_of_an_equation_that_was_replaced():
+    with pytest.raises(QuadspikeError, match=r"no closed form .* for Steeper"):
+        Steeper()(torch.zeros(2, 3))
+    assert Steeper(surrogate="arctan")(torch.ones(2, 3)).any()
+    renamed = type("Renamed", (QIF,), {"name": "renamed"})
+    assert renamed().voltage_statistics() == QIF().voltage_statistics()
+
+
 @pytest.mark.parametrize("name", SURROGATES)
 def test_config_round_trip(name):
     surrogate = create_surrogate(name)

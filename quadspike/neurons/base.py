@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from quadspike import ops
+from quadspike.constant import constant
 from quadspike.errors import QuadspikeError, not_floating
 from quadspike.neurons.density import MembraneDensity
 from quadspike.neurons.numbers import as_parameter, brief, detached, everywhere, plain
@@ -239,16 +240,18 @@ class Neuron(nn.Module):
         Approximate in closed form (two steps, no reset), or from the exact stationary
         density with reset.
         """
-        if not exact:
-            return self._two_step_statistics()
         kind: Any = type(self)  # a type checker knows no hash of a class
-        return _stationary_statistics(kind, self._scalar_constants())
+        if exact:
+            return _stationary_statistics(kind, self._scalar_constants())
+        if not has_closed_form(kind):
+            raise QuadspikeError(
+                f"no closed form of the membrane's statistics for {kind.__name__}; use a surrogate "
+                "that needs none, such as rectangle"
+            )
+        return self._two_step_statistics()
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
-        raise QuadspikeError(
-            f"no closed form of the membrane's statistics for {self.name!r}; use a surrogate that "
-            "needs none, such as rectangle"
-        )
+        raise NotImplementedError
 
     def density(self, input_mean: float = 0.0, input_std: float | None = None) -> MembraneDensity:
         """The stationary density of the membrane under Gaussian input, reset included.
@@ -322,6 +325,15 @@ class Neuron(nn.Module):
                 setattr(self, name, value)
         self.surrogate = surrogate
         self.detach_reset = detach_reset
+
+
+@constant
+def has_closed_form(kind: type[Neuron]) -> bool:
+    """Whether a neuron's statistics have one; that of a line it replaced is not its own."""
+    stated = (vars(each) for each in kind.__mro__)
+    own = next(each for each in stated if {"advance", "_two_step_statistics"} & each.keys())
+    none = Neuron._two_step_statistics
+    return own.get("_two_step_statistics", none) is not none
 
 
 def check_sequence(x: Tensor) -> None:
