@@ -63,14 +63,7 @@ class GLIF(Neuron):
     macs_per_step = 2
     learned = tuple(f"{name}_logit" for name in _START)
 
-    alpha_logit: Any
-    beta_logit: Any
-    gamma_logit: Any
-    tau_logit: Any
     u_th_logit: Any
-    leak_logit: Any
-    reset_logit: Any
-    conductance_logit: Any
 
     def __init__(
         self,
