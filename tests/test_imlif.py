@@ -45,13 +45,6 @@ def test_a_soma_keeps_what_a_neuron_has_learned():
     assert torch.equal(copied.excite, learned.excite)
 
 
-def test_runs_in_parts_and_says_why():
-    choice = Soma(3, "im-lif", timesteps=2).explain()
-    assert choice.backend == "vectorised"
-    assert "in parts" in choice.reason
-    assert "means" in choice.reason
-
-
 @pytest.mark.parametrize(
     ("act", "message"),
     [

@@ -63,17 +63,6 @@ def test_grades_are_as_exact_in_half_precision_as_in_the_reference(backend):
     assert (found - truth).norm() < 0.005 * truth.norm()
 
 
-def test_a_stream_equals_one_call():
-    soma = ready().eval()
-    x = torch.randn(3, 4, 5)
-    states = {}
-    parts = []
-    for frame in x:
-        call = Call(1, 4, states=states)
-        parts.append(soma(frame, call))
-    assert torch.equal(torch.stack(parts), soma(x))
-
-
 # -- folding -----------------------------------------------------------------------------
 
 
@@ -228,12 +217,6 @@ def test_a_folded_neuron_is_refused_for_other_channels():
         folded(torch.zeros(2, 3, 5))
     with pytest.raises(QuadspikeError, match="for no channels"):
         create_neuron(folded.config())(torch.zeros(2, 3, 5))
-
-
-def test_neurons_with_two_thresholds_are_not_folded():
-    model, _ = network(neuron="ternary")
-    with pytest.raises(QuadspikeError, match="'ternary': it does not fire at one threshold"):
-        fold(model)
 
 
 # -- across workers ----------------------------------------------------------------------
