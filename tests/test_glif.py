@@ -23,4 +23,7 @@ def test_fit_gives_every_channel_its_own_and_every_step_its_conductance(timestep
 
 
 def test_a_fitted_neuron_says_its_shapes_and_not_its_numbers():
-    assert "[64] in 0.2" in repr(Soma(64, "glif"))
+    said = repr(Soma(64, "glif"))
+    assert "[64] in 0.2" in said
+    assert "u_th=[64] in 0.5..0.5, eta" in said
+    assert "tensor" not in said
