@@ -12,6 +12,7 @@ from typing import NamedTuple
 from quadspike.errors import QuadspikeError
 from quadspike.losses import LOSSES
 from quadspike.neurons import NEURONS, Neuron
+from quadspike.neurons.base import has_closed_form
 from quadspike.norms import NORMS
 from quadspike.surrogates import SURROGATES
 
@@ -55,18 +56,16 @@ def objection(parts: Parts) -> str:
 
 
 def _statistics(parts: Parts) -> str:
-    asked = _from_statistics(parts)
-    if not asked or parts.neuron not in NEURONS or _has_statistics(parts.neuron):
+    if parts.window is None and parts.surrogate not in FROM_STATISTICS:
         return ""
-    able = [n for n in NEURONS if _has_statistics(n) and _fires_at_one(n)]
+    if parts.neuron not in NEURONS or has_closed_form(NEURONS[parts.neuron]):
+        return ""
+    able = [name for name, kind in NEURONS.items() if has_closed_form(kind) and _fires_at_one(name)]
     return (
-        f"{asked} is made from the mean and spread of the membrane, of which {parts.neuron!r} has "
-        f"no closed form; choose another surrogate, or a neuron that has one: {', '.join(able)}"
+        f"{_asked(parts)} is made from the mean and spread of the membrane, of which "
+        f"{parts.neuron!r} has no closed form; choose another surrogate, or a neuron that has "
+        f"one: {', '.join(able)}"
     )
-
-
-def _has_statistics(neuron: str) -> bool:
-    return NEURONS[neuron]._two_step_statistics is not Neuron._two_step_statistics
 
 
 def _fires_at_one(neuron: str) -> bool:
@@ -74,21 +73,20 @@ def _fires_at_one(neuron: str) -> bool:
     return neuron not in NEURONS or NEURONS[neuron].fire is Neuron.fire
 
 
-def _from_statistics(parts: Parts) -> str:
-    """What of the choice is made from the membrane's statistics, in words."""
+def _asked(parts: Parts) -> str:
+    """Where a gradient shall pass, as it was given."""
     if parts.window is not None:
         return f"window={parts.window!r}"
-    return f"surrogate={parts.surrogate!r}" if parts.surrogate in FROM_STATISTICS else ""
+    return f"surrogate={parts.surrogate!r}"
 
 
 def _one_threshold(parts: Parts) -> str:
     if _fires_at_one(parts.neuron):
         return ""
     if parts.surrogate not in (None, "rectangle") or parts.window is not None:
-        asked = f"window={parts.window!r}" if parts.window else f"surrogate={parts.surrogate!r}"
         return (
-            f"{asked} has its peak at one threshold, and {parts.neuron!r} has two, at -u_th and "
-            "u_th; leave it out for the neuron's own, or use surrogate='rectangle'"
+            f"{_asked(parts)} has its peak at one threshold, and {parts.neuron!r} has two, at "
+            "-u_th and u_th; leave it out for the neuron's own, or use surrogate='rectangle'"
         )
     if parts.loss == "im":
         return (

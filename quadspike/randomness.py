@@ -2,7 +2,7 @@
 
 Philox4x32-10 written in tensor arithmetic: the same bits on every device, inside a graph
 or out, with no generator state to lose. Inside a network a draw is a function of
-(seed, step, layer): `uniform`, `of_batch`; for data, of (seed, epoch, sample, purpose):
+(seed, step, layer): `of_batch`; for data, of (seed, epoch, sample, purpose):
 `per_sample`.
 """
 
@@ -69,21 +69,6 @@ def _multiply(x: Tensor, constant: int) -> tuple[Tensor, Tensor]:
     return (product >> 32) & _MASK, product & _MASK
 
 
-def uniform(
-    shape: tuple[int, ...],
-    key: Key,
-    name: str,
-    device: torch.device | str = "cpu",
-) -> Tensor:
-    """Uniform draws in [0, 1) of `shape`, a function of (seed, step, name, place) alone.
-
-    >>> key = Key(seed=1, step=7)
-    >>> bool((uniform((3,), key, "a") == uniform((5,), key, "a")[:3]).all())
-    True
-    """
-    return _from(0, shape, key, name, device)
-
-
 def of_batch(
     shape: tuple[int, ...], key: Key, name: str, device: torch.device | str = "cpu"
 ) -> Tensor:
@@ -95,18 +80,11 @@ def of_batch(
     >>> bool((of_batch((2, 3), Key(1, 7, first=2), "a") == whole[2:]).all())
     True
     """
-    return _from(key.first * math.prod(shape[1:]), shape, key, name, device)
-
-
-def _from(
-    begin: int, shape: tuple[int, ...], key: Key, name: str, device: torch.device | str
-) -> Tensor:
-    """Draws of the places from `begin` on; a block of four places has one counter."""
-    size, before = math.prod(shape), begin % 4
+    size, begin = math.prod(shape), key.first * math.prod(shape[1:])
+    before = begin % 4  # a block of four places has one counter
     block = torch.arange(begin // 4, (begin + size + 3) // 4, device=device)
-    step, seed = _words(key.step, device), _words(key.seed, device)
     name_word = scalar(purpose(name), device)
-    words = philox((block, *step, name_word), seed)
+    words = philox((block, *_words(key.step, device), name_word), _words(key.seed, device))
     return _unit(words).flatten()[before : before + size].view(shape)
 
 

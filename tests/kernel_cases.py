@@ -60,6 +60,14 @@ AXES: dict[str, list[Any]] = {
 TIE = 1e-5
 KEY = Key(seed=3, step=7, first=2)
 DEFAULTS = {
+    "steps": 2,
+    "surrogate": "window",
+    "norm": "batch",
+    "residual": None,
+    "layout": "channels last",
+    "dtype": torch.float32,
+    "neuron": "qif",
+    "static": False,
     "learned": "none",
     "detach_reset": False,
     "size": (3, 5, 2),

@@ -58,6 +58,7 @@ def odd_parts(monkeypatch):
         (Parts("ternary", surrogate="window"), ("surrogate='window'", "two", "rectangle")),
         (Parts("ternary", surrogate="triangle"), ("surrogate='triangle'", "two")),
         (Parts("ternary", window="mean"), ("window='mean'", "two")),
+        (Parts("ternary", window=0.0), ("window=0.0", "two")),
         (Parts("ternary", loss="im"), ("loss='im'", "two")),
         (Parts("ternary-trained", window="mean"), ("window='mean'", "two")),
         (Parts("qif-learned", window="stationary"), ("'stationary'", "every step")),

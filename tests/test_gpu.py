@@ -18,7 +18,7 @@ from quadspike.deploy import check_fold, fold, stream
 from quadspike.draws import Draws
 from quadspike.models.files import read_tensors
 from quadspike.neurons import NEURONS
-from quadspike.randomness import Key, uniform
+from quadspike.randomness import Key, of_batch
 from quadspike.surrogates import SURROGATES, create_surrogate
 from quadspike.taps import Taps
 from quadspike.training import Recipe
@@ -138,7 +138,7 @@ def test_the_paper_s_networks_train_a_step_in_bfloat16(name, channels, size):
 
 def test_draws_are_the_cpu_s_bits():
     key = Key(seed=2**40 + 7, step=123)
-    assert torch.equal(uniform((1001,), key, "x", "cuda").cpu(), uniform((1001,), key, "x"))
+    assert torch.equal(of_batch((1001,), key, "x", "cuda").cpu(), of_batch((1001,), key, "x"))
     places = torch.empty(9), torch.empty(9, device="cuda")
     words = [Draws.of(key, "x", 5, each).at(3).word(each, 1).cpu() for each in places]
     assert torch.equal(*words)

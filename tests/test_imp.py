@@ -13,9 +13,6 @@ from quadspike.aids.imp import learn_initial_membranes
 from quadspike.call import Call
 from quadspike.deploy import check_fold, fold, stream
 from quadspike.neurons import LIF, QIF
-from quadspike.state import State
-from quadspike.training import Recipe
-from quadspike.training.schedule import make_optimizer
 from tests.conftest import calibrate
 
 
@@ -23,17 +20,6 @@ def started(model="cnn", frame=(1, 8, 8), seed=0, **options):
     network = create_model(model, in_channels=1, seed=1, **options)
     learn_initial_membranes(network, frame, seed)
     return network
-
-
-def test_a_call_starts_from_it():
-    soma = Soma(3, QIF(), norm=None)
-    u0 = torch.rand(3, 4, 4) - 0.3
-    soma.start_from(u0)
-    x = torch.randn(2, 5, 3, 4, 4)
-    state = State(u0.expand(5, 3, 4, 4), torch.zeros(5, 3, 4, 4), 0)
-    expected, _ = QIF().run(x, state)
-    assert torch.equal(soma(x), expected)
-    assert not torch.equal(soma(x), QIF()(x))
 
 
 @pytest.mark.parametrize("neuron", [QIF(surrogate="triangle"), LIF(surrogate="arctan")])
@@ -106,14 +92,6 @@ def test_another_size_of_image_is_refused():
     network = started()
     with pytest.raises(QuadspikeError, match=r"conv1.soma.*\(32, 8, 8\).*one size"):
         network(torch.zeros(1, 1, 10, 10))
-
-
-def test_it_does_not_decay():
-    network = started()
-    optimizer = make_optimizer(Recipe("mine", "digits", "cnn"), network)
-    membranes = {soma.initial_u for soma in network.somas().values()}
-    assert membranes <= set(optimizer.param_groups[1]["params"])
-    assert optimizer.param_groups[1]["weight_decay"] == 0
 
 
 def test_what_is_there_stays_and_the_mode_too():

@@ -16,20 +16,10 @@ pytest.importorskip("triton")
 from quadspike import Soma
 from quadspike.call import Call
 from quadspike.ops.triton import tiles
-from tests.kernel_cases import AXES, check, draw, twins
+from tests.kernel_cases import AXES, DEFAULTS, check, draw, twins
 from tests.pairwise import pairwise
 
 CASES = pairwise(AXES)
-PLAIN = {
-    "steps": 2,
-    "surrogate": "window",
-    "norm": "batch",
-    "residual": None,
-    "layout": "channels last",
-    "dtype": torch.float32,
-    "neuron": "qif",
-    "static": False,
-}
 
 
 def name(case):
@@ -64,7 +54,7 @@ def test_many_tiles_and_few_programs(layout, steps, residual, surrogate, device,
         "layout": layout,
         "size": (2, 5, 6 if steps == 2 else 3),
     }
-    check({**PLAIN, **given, "surrogate": surrogate}, device)
+    check({**given, "surrogate": surrogate}, device)
 
 
 def test_long_times_are_cut_into_equal_chunks():
@@ -140,7 +130,7 @@ def test_the_full_product_on_a_gpu():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_training_step_replays_from_a_cuda_graph(dtype):
     soma = Soma(64).cuda()
-    x = draw({**PLAIN, "size": (8, 64, 16), "dtype": dtype}, 16).cuda().requires_grad_()
+    x = draw({**DEFAULTS, "size": (8, 64, 16), "dtype": dtype}, 16).cuda().requires_grad_()
     weights = torch.randn_like(x)
 
     def step():

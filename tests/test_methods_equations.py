@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from quadspike import LIF, QIF, create_neuron
+from quadspike import LIF, QIF, Soma, create_neuron
 from quadspike.neurons import NEURONS
 from quadspike.norms import NORMS
 from tests.equations import aids, im_lif, norms, qif, surrogates
@@ -211,6 +211,9 @@ def test_a_norm_is_its_statement(name, detach, backend):
     spec = {"name": "lif", "surrogate": "arctan", "detach_reset": detach}
     soma = layer(backend, neuron=spec, norm=name, eta=0.7)
     stirred(soma.norm)
+    with torch.no_grad():
+        [*_, last] = soma.norm.modules()
+        last.weight[1] = -0.8
     x, weights = drawn(11, spread=2.0)
     norm, membrane = normed(name, learned(soma.norm))
     current = norm.forward(x)
@@ -241,6 +244,27 @@ def assert_running(norm, followed):
     mean, var = norms.running(followed)
     np.testing.assert_allclose(norm.running_mean.numpy(), mean, **CLOSE)
     np.testing.assert_allclose(norm.running_var.numpy(), var, **CLOSE)
+
+
+@pytest.mark.parametrize("backend", ["reference", "auto"])
+def test_mpbn_at_inference_uses_its_running_statistics(backend):
+    """Learned gains of either sign."""
+    soma = Soma(CHANNELS, neuron="lif", norm="mpbn", timesteps=STEPS, backend=backend).double()
+    rng = np.random.default_rng(23)
+    statement = norms.RunningNorm(
+        weight=np.array([0.8, -1.1, 0.0, 0.0, 2.0]),
+        bias=np.array([0.1, 0.2, 0.6, 0.4, -0.3]),
+        mean=rng.normal(0, 0.3, CHANNELS),
+        var=0.5 + rng.random(CHANNELS),
+    )
+    inner = soma.norm.membrane
+    held = (inner.weight, inner.bias, inner.running_mean, inner.running_var)
+    x = drawn(24)[0]
+    expected = forward(QUARTER_LIF, x / np.sqrt(1 + 1e-5), membrane=statement)
+    with torch.no_grad():
+        for tensor, value in zip(held, statement, strict=False):
+            tensor.copy_(torch.tensor(value))
+        np.testing.assert_array_equal(soma.eval()(torch.tensor(x)).numpy(), expected.out)
 
 
 @pytest.mark.parametrize("name", ["tebn", "mpbn"])

@@ -61,12 +61,6 @@ def test_a_loss_is_its_statement(name, smoothing):
     )
 
 
-def test_tet_of_one_step_without_its_regulariser_is_cross_entropy():
-    expected = losses.ce(LOGITS[:1], LABELS)
-    labels = torch.tensor(LABELS)
-    assert_value_and_gradients(lambda z: package.tet(z, labels, weight=0.0), expected, LOGITS[:1])
-
-
 @backends
 def test_the_information_term_reaches_back_through_the_membranes(backend):
     soma = layer(backend, neuron={"name": "lif", "surrogate": "arctan"}, norm=None)
@@ -126,9 +120,11 @@ def bare(heads):
     return heads
 
 
-def test_sml_is_its_statement():
-    heads = bare(SurrogateModules(PLACES, classes=5, width=8))
-    value, g_main, g_heads = aids.sml(LOGITS.mean(0), list(HEADS.mean(1)), LABELS)
+@pytest.mark.parametrize("numbers", [(), (1.0, 1 / 3, 2.0), (0.0, 0.0, 3.0)])
+def test_sml_is_its_statement(numbers):
+    options = dict(zip(("alpha", "share", "temperature"), numbers, strict=False))
+    heads = bare(SurrogateModules(PLACES, classes=5, width=8, **options))
+    value, g_main, g_heads = aids.sml(LOGITS.mean(0), list(HEADS.mean(1)), LABELS, *numbers)
     shared = [np.broadcast_to(grad / STEPS, LOGITS.shape) for grad in (g_main, *g_heads)]
     assert_value_and_gradients(
         lambda z, *outputs: heads(lesson(z, outputs)), (value, *shared), LOGITS, *HEADS

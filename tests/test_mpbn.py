@@ -12,49 +12,15 @@ from quadspike.call import Call
 from quadspike.deploy import check_fold, fold, stream
 from quadspike.deploy.fold import fold_membrane
 from quadspike.neurons import NEURONS, create_neuron
-from quadspike.norms import BatchNorm, MPBatchNorm, create_norm, synchronize
+from quadspike.norms import BatchNorm, synchronize
 from quadspike.taps import Taps
 from tests.conftest import calibrate
 from tests.two_workers import of_two
 
 
-class Step(torch.autograd.Function):
-    """A step with the slope of a rectangle."""
-
-    @staticmethod
-    def forward(ctx, v):
-        ctx.save_for_backward(v)
-        return (v >= 0).to(v.dtype)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad * (ctx.saved_tensors[0].abs() <= 0.5)
-
-
-def normalised(x, weight, bias, axes):
-    mean, var = x.mean(axes, keepdim=True), x.var(axes, correction=0, keepdim=True)
-    shape = [-1 if axis == x.ndim - 3 else 1 for axis in range(x.ndim)]
-    return weight.view(shape) * (x - mean) / torch.sqrt(var + 1e-5) + bias.view(shape)
-
-
-def formula(x, soma):
-    """LIF on the normalised current; fires by the membrane normalised step by step."""
-    outer, inner = soma.norm, soma.norm.membrane
-    current = normalised(x, outer.weight, outer.bias, [0, 1, 3, 4])
-    u, o = torch.zeros_like(x[0]), torch.zeros_like(x[0])
-    spikes, means, variances = [], [], []
-    for now in current:
-        u = 0.25 * u * (1 - o) + now
-        o = Step.apply(normalised(u, inner.weight, inner.bias, [0, 2, 3]) - 0.5)
-        spikes.append(o)
-        means.append(u.mean([0, 2, 3]))
-        variances.append(u.var([0, 2, 3]))
-    return torch.stack(spikes), means, variances
-
-
-def ready(neuron="lif", norm="mpbn", **options):
+def ready(neuron="lif"):
     """A soma whose norms are away from their start, one gain negative and one 0."""
-    soma = Soma(5, neuron, norm=norm, **options)
+    soma = Soma(5, neuron, norm="mpbn")
     for part in (soma.norm, soma.norm.membrane):
         nn.init.normal_(part.weight, 1, 0.3)
         nn.init.normal_(part.bias, 0, 0.3)
@@ -62,34 +28,6 @@ def ready(neuron="lif", norm="mpbn", **options):
         soma.norm.membrane.weight[1] = -0.8
         soma.norm.membrane.weight[3] = 0.0
     return soma
-
-
-def test_equals_its_formula_in_float64_with_gradients():
-    soma = ready().double()
-    x = (torch.randn(4, 6, 5, 3, 3, dtype=torch.float64) * 2 + 1).requires_grad_()
-    weights = torch.randn_like(x)
-    spikes, means, variances = formula(x, soma)
-    inputs = [x, *soma.parameters()]
-    wanted = torch.autograd.grad((spikes * weights).sum(), inputs)
-    out = soma(x)
-    assert torch.equal(out, spikes)
-    got = torch.autograd.grad((out * weights).sum(), inputs)
-    for ours, theirs in zip(got, wanted, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
-    mean, var = torch.zeros(5).double(), torch.ones(5).double()
-    for step in range(4):  # the running statistics mix all steps
-        mean, var = 0.9 * mean + 0.1 * means[step], 0.9 * var + 0.1 * variances[step]
-    torch.testing.assert_close(soma.norm.membrane.running_mean, mean)
-    torch.testing.assert_close(soma.norm.membrane.running_var, var)
-
-
-def test_starts_as_two_plain_norms():
-    norm = create_norm("mpbn", 3, 0.5, 1.0)
-    assert type(norm) is MPBatchNorm
-    for part in (norm, norm.membrane):
-        assert part.weight.tolist() == [1, 1, 1]
-        assert part.bias.tolist() == [0, 0, 0]
-        assert part.gain == 1
 
 
 def test_runs_in_parts_and_says_why():
@@ -123,17 +61,6 @@ def test_grades_are_as_exact_in_half_precision_as_in_the_reference(backend):
         gradients.append(given.grad.double())
     found, truth = gradients
     assert (found - truth).norm() < 0.005 * truth.norm()
-
-
-def test_a_stream_equals_one_call():
-    soma = ready().eval()
-    x = torch.randn(3, 4, 5)
-    states = {}
-    parts = []
-    for frame in x:
-        call = Call(1, 4, states=states)
-        parts.append(soma(frame, call))
-    assert torch.equal(torch.stack(parts), soma(x))
 
 
 # -- folding -----------------------------------------------------------------------------
@@ -290,12 +217,6 @@ def test_a_folded_neuron_is_refused_for_other_channels():
         folded(torch.zeros(2, 3, 5))
     with pytest.raises(QuadspikeError, match="for no channels"):
         create_neuron(folded.config())(torch.zeros(2, 3, 5))
-
-
-def test_neurons_with_two_thresholds_are_not_folded():
-    model, _ = network(neuron="ternary")
-    with pytest.raises(QuadspikeError, match="'ternary': it does not fire at one threshold"):
-        fold(model)
 
 
 # -- across workers ----------------------------------------------------------------------

@@ -14,6 +14,7 @@ from quadspike import LIF, QIF, QuadspikeError, QuadspikeWarning, Soma, create_n
 from quadspike.neurons import NEURONS, check_partials
 from quadspike.surrogates import ArcTan, Rectangle, Window
 from tests.kernel_cases import STREAMED
+from tests.own_neurons import Scaled
 
 
 @pytest.mark.parametrize("name", NEURONS)
@@ -42,6 +43,27 @@ def test_wrong_partials_are_found(line, stated, message):
     wrong = type("Wrong", (LIF,), {f"{line}_partials": staticmethod(stated)})
     with pytest.raises(QuadspikeError, match=message):
         check_partials(wrong())
+
+
+class Raised(Scaled):
+    """One whose learned constant moves its threshold."""
+
+    @staticmethod
+    def excess(u, p):
+        return u - p.u_th * p.k
+
+    @staticmethod
+    def excess_partials(u, p):
+        return 1.0, -p.k
+
+
+def test_a_threshold_by_two_learned_constants_is_found():
+    with pytest.raises(QuadspikeError, match=r"Raised\.excess depends on k, which is learned"):
+        check_partials(Raised())
+    check_partials(type("Slow", (Raised,), {"only_reference": "of its threshold"})())
+    fixed = Raised()
+    fixed.k.requires_grad_(False)
+    check_partials(fixed)
 
 
 def test_the_paper_s_default_parameters():

@@ -10,7 +10,6 @@ from quadspike.randomness import (
     permutation,
     philox,
     purpose,
-    uniform,
 )
 
 
@@ -32,17 +31,17 @@ def test_philox_known_answers(counter, key, expected):
 
 
 def test_draws_depend_on_seed_step_and_name_alone():
-    base = uniform((1000,), Key(1, 2), "a")
-    assert torch.equal(base, uniform((1000,), Key(1, 2), "a"))
-    assert torch.equal(base, uniform((1000,), Key(torch.tensor(1), torch.tensor(2)), "a"))
+    base = of_batch((1000,), Key(1, 2), "a")
+    assert torch.equal(base, of_batch((1000,), Key(1, 2), "a"))
+    assert torch.equal(base, of_batch((1000,), Key(torch.tensor(1), torch.tensor(2)), "a"))
     for other in (Key(2, 2), Key(1, 3), Key(1 + 2**32, 2)):
-        assert not torch.equal(base, uniform((1000,), other, "a"))
-    assert not torch.equal(base, uniform((1000,), Key(1, 2), "b"))
+        assert not torch.equal(base, of_batch((1000,), other, "a"))
+    assert not torch.equal(base, of_batch((1000,), Key(1, 2), "b"))
     assert purpose("a") == 0xE8B7BE43
 
 
 def test_draws_are_uniform():
-    draws = uniform((200_000,), Key(3, 0), "x").double()
+    draws = of_batch((200_000,), Key(3, 0), "x").double()
     assert draws.min() >= 0
     assert draws.max() < 1
     assert draws.mean().item() == pytest.approx(0.5, abs=3e-3)

@@ -3,28 +3,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from quadspike import LIF, QuadspikeError, Soma
+from quadspike import QuadspikeError, Soma
 from quadspike.analysis.layers import describe_layers
 from quadspike.call import Call
 from quadspike.deploy import check_fold, fold
 from quadspike.models import create_model
 from quadspike.neurons import Ternary, TrainedTernary
-from quadspike.surrogates import Rectangle
 from quadspike.taps import Taps
 from tests.conftest import calibrate
-
-
-@pytest.mark.parametrize("kind", [Ternary, TrainedTernary])
-def test_with_no_negative_input_it_is_binary(kind):
-    x = torch.rand(6, 400, dtype=torch.float64)
-    weights, results = torch.randn_like(x), []
-    lif = LIF(surrogate=Rectangle(1.0, offset=-0.5), detach_reset=True)  # |u| <= 1
-    for neuron in (kind(detach_reset=True), lif):
-        given = x.clone().requires_grad_()
-        spikes = neuron(given)
-        results.append((spikes, *torch.autograd.grad((spikes * weights).sum(), given)))
-    assert torch.equal(results[0][0], results[1][0])
-    torch.testing.assert_close(results[0][1], results[1][1])
 
 
 def test_it_is_odd_and_ties_fire():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.models.registry import stages
+from quadspike.ops import compute_dtype
 from quadspike.soma import Soma
 
 
@@ -29,19 +31,28 @@ class Lesson(NamedTuple):
     """Epochs done, as a share of all."""
 
 
-class Heads(nn.Module):
-    """Called with a `Lesson`, gives the loss of the network and of the heads together."""
-
-    def __init__(self, places: tuple[str, ...]) -> None:
-        super().__init__()
-        self.places = places
-
-
 class Place(NamedTuple):
     """A layer whose output heads read, and its channels."""
 
     layer: str
     channels: int
+
+
+class Heads(nn.Module):
+    """Called with a `Lesson`, gives the loss of the network and of the heads together."""
+
+    def __init__(
+        self, places: Sequence[Place], make: Callable[[int], nn.Module], label_smoothing: float
+    ) -> None:
+        super().__init__()
+        self.places = tuple(place.layer for place in places)
+        self.heads = nn.ModuleList(make(place.channels) for place in places)
+        self.label_smoothing = label_smoothing
+
+    def cross_entropy(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """That of a head's scores `[B, classes]`, in at least float32."""
+        wide = scores.to(compute_dtype(scores))
+        return F.cross_entropy(wide, labels, label_smoothing=self.label_smoothing)
 
 
 def head_places(network: Network) -> tuple[list[Place], int]:

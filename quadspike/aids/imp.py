@@ -10,7 +10,7 @@ from torch import Tensor
 from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.models.mode import evaluating
-from quadspike.randomness import Key, uniform
+from quadspike.randomness import Key, of_batch
 from quadspike.soma import Soma
 
 SPREAD = 0.2
@@ -44,6 +44,6 @@ def learn_initial_membranes(network: Network, frame: Sequence[int], seed: int = 
 
 
 def _drawn(soma: Soma, like: Tensor, seed: int, label: str) -> Tensor:
-    places = uniform(tuple(like.shape), Key(seed, 0), f"{label}.initial_u", like.device)
+    places = of_batch(tuple(like.shape), Key(seed, 0), f"{label}.initial_u", like.device)
     threshold = torch.as_tensor(soma.neuron.threshold, device=like.device).mean()
     return ((2 * places - 1) * SPREAD * threshold).to(like.dtype)

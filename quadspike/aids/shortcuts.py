@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from quadspike.aids.heads import Heads, Lesson, Place
 from quadspike.errors import check_name
-from quadspike.ops import compute_dtype
 
 ShortcutForm = Literal["linear", "cosine", "fixed", "sum"]
 
@@ -37,10 +35,8 @@ class Shortcuts(Heads):
         form: ShortcutForm = "linear",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(tuple(place.layer for place in places))
+        super().__init__(places, lambda channels: nn.Linear(channels, classes), label_smoothing)
         self.form = check_name("form of shortcuts", form, get_args(ShortcutForm))
-        self.label_smoothing = label_smoothing
-        self.heads = nn.ModuleList(nn.Linear(place.channels, classes) for place in places)
 
     def forward(self, lesson: Lesson) -> Tensor:
         logits = [
@@ -50,7 +46,7 @@ class Shortcuts(Heads):
         weight = self.weight(lesson.progress)
         if self.form == "sum":
             return lesson.loss(lesson.logits + weight * torch.stack(logits).sum(0))
-        losses = [self._cross_entropy(lesson.predict(each), lesson.labels) for each in logits]
+        losses = [self.cross_entropy(lesson.predict(each), lesson.labels) for each in logits]
         return lesson.loss(lesson.logits) + weight * torch.stack(losses).sum()
 
     def weight(self, progress: Tensor) -> Tensor:
@@ -60,7 +56,3 @@ class Shortcuts(Heads):
         if self.form == "cosine":
             return 0.5 * (1 + torch.cos(math.pi * progress))
         return 1 - progress
-
-    def _cross_entropy(self, scores: Tensor, labels: Tensor) -> Tensor:
-        wide = scores.to(compute_dtype(scores))
-        return F.cross_entropy(wide, labels, label_smoothing=self.label_smoothing)

@@ -38,10 +38,8 @@ class SurrogateModules(Heads):
         temperature: float = 3.0,
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(tuple(place.layer for place in places))
+        super().__init__(places, lambda c: SurrogateHead(c, width, classes), label_smoothing)
         self.alpha, self.share, self.temperature = alpha, share, temperature
-        self.label_smoothing = label_smoothing
-        self.heads = nn.ModuleList(SurrogateHead(p.channels, width, classes) for p in places)
 
     def forward(self, lesson: Lesson) -> Tensor:
         scores = lesson.predict(lesson.logits)
@@ -50,10 +48,7 @@ class SurrogateModules(Heads):
             head(output.mean(0)).to(wide.dtype)
             for head, output in zip(self.heads, lesson.outputs, strict=True)
         ]
-        right = [
-            F.cross_entropy(answer, lesson.labels, label_smoothing=self.label_smoothing)
-            for answer in answers
-        ]
+        right = [self.cross_entropy(answer, lesson.labels) for answer in answers]
         apart = [self._divergence(wide, a) + self._divergence(a, wide) for a in answers]
         count = len(answers)
         labelled = lesson.loss(lesson.logits) + self.alpha * torch.stack(right).sum()

@@ -1,4 +1,4 @@
-"""Cross-entropy of one set of scores a sample: of the logits' mean over time, or of the last."""
+"""Cross-entropy of the logits' mean over time, of the last step, or of every step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def mean_cross_entropy(logits: Tensor, labels: Tensor, label_smoothing: float = 
     >>> round(float(mean_cross_entropy(torch.zeros(2, 3, 10), torch.tensor([0, 1, 2]))), 4)
     2.3026
     """
-    scores = check_logits(logits, labels).mean(0)
+    scores = _checked(logits, labels).mean(0)
     return F.cross_entropy(scores, labels, label_smoothing=label_smoothing)
 
 
@@ -29,11 +29,31 @@ def last_cross_entropy(logits: Tensor, labels: Tensor, label_smoothing: float = 
     >>> round(float(last_cross_entropy(logits, torch.tensor([1]))), 4)
     0.6931
     """
-    scores = check_logits(logits, labels)[-1]
+    scores = _checked(logits, labels)[-1]
     return F.cross_entropy(scores, labels, label_smoothing=label_smoothing)
 
 
-def check_logits(logits: Tensor, labels: Tensor) -> Tensor:
+def tet(
+    logits: Tensor,
+    labels: Tensor,
+    weight: float = 0.05,
+    target: float = 1.0,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Temporal efficient training: every step answers for itself.
+
+    `(1 - weight) mean_t CE(O(t), y) + weight mean (O - target)^2`.
+    """
+    wide = _checked(logits, labels)
+    if not 0 <= weight <= 1:
+        raise QuadspikeError(f"TET needs 0 <= weight <= 1, got {weight}")
+    each = F.cross_entropy(
+        wide.flatten(0, 1), labels.repeat(len(logits)), label_smoothing=label_smoothing
+    )
+    return (1 - weight) * each + weight * (wide - target).square().mean()
+
+
+def _checked(logits: Tensor, labels: Tensor) -> Tensor:
     """The logits in the type losses compute in, at least float32."""
     if not isinstance(labels, Tensor) or labels.dtype not in (torch.int64, torch.uint8):
         given = labels.dtype if isinstance(labels, Tensor) else type(labels).__name__

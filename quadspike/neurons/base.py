@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from quadspike import ops
+from quadspike.constant import constant
 from quadspike.errors import QuadspikeError, not_floating
-from quadspike.neurons.density import Equation, MembraneDensity
-from quadspike.neurons.numbers import as_parameter, brief, detached, evaluated, everywhere, plain
+from quadspike.neurons.density import MembraneDensity
+from quadspike.neurons.numbers import as_parameter, brief, detached, everywhere, plain
 from quadspike.state import State
 from quadspike.surrogates import Ramp, Surrogate, create_surrogate
 
@@ -47,6 +48,9 @@ class Neuron(nn.Module):
 
     cannot_stream: ClassVar[str] = ""
     """Why this neuron cannot go on from a state, if it cannot."""
+
+    roots: ClassVar[tuple[str, ...]] = ()
+    """Parameters that may be complex numbers."""
 
     learned: ClassVar[tuple[str, ...]] = ()
     """Parameters that are learned even if given as plain numbers."""
@@ -85,7 +89,7 @@ class Neuron(nn.Module):
 
     @staticmethod
     def excess_partials(u: Any, p: Any) -> tuple[Any, ...]:
-        """Derivatives of `excess` in u and in the threshold."""
+        """Derivatives of `excess` in u and in the threshold; no other constant learns by it."""
         return 1.0, -1.0
 
     @staticmethod
@@ -208,9 +212,9 @@ class Neuron(nn.Module):
         return self._surrogate
 
     @surrogate.setter
-    def surrogate(self, surrogate: Surrogate) -> None:
-        self._surrogate = surrogate
-        if surrogate.evolves and "progress" not in self._buffers:
+    def surrogate(self, surrogate: Any) -> None:
+        self._surrogate = create_surrogate(surrogate)
+        if self._surrogate.evolves and "progress" not in self._buffers:
             mine = next(chain(self.parameters(), self.buffers()), None)
             start = torch.zeros((), device=None if mine is None else mine.device)
             self.register_buffer("progress", start, persistent=False)
@@ -236,15 +240,18 @@ class Neuron(nn.Module):
         Approximate in closed form (two steps, no reset), or from the exact stationary
         density with reset.
         """
-        if not exact:
-            return self._two_step_statistics()
-        return _stationary_statistics(self.advance, self.fire, self._scalar_constants())
+        kind: Any = type(self)  # a type checker knows no hash of a class
+        if exact:
+            return _stationary_statistics(kind, self._scalar_constants())
+        if not has_closed_form(kind):
+            raise QuadspikeError(
+                f"no closed form of the membrane's statistics for {kind.__name__}; use a surrogate "
+                "that needs none, such as rectangle"
+            )
+        return self._two_step_statistics()
 
     def _two_step_statistics(self) -> tuple[Any, Any]:
-        raise QuadspikeError(
-            f"no closed form of the membrane's statistics for {self.name!r}; use a surrogate that "
-            "needs none, such as rectangle"
-        )
+        raise NotImplementedError
 
     def density(self, input_mean: float = 0.0, input_std: float | None = None) -> MembraneDensity:
         """The stationary density of the membrane under Gaussian input, reset included.
@@ -258,7 +265,7 @@ class Neuron(nn.Module):
                 "give input_std > 0"
             )
         std = scalar.u_th if input_std is None else input_std
-        return _stationary(self.advance, self.fire, scalar, input_mean, std)
+        return MembraneDensity.stationary(self, scalar, input_mean, std)
 
     def _detached_constants(self) -> Any:
         p = self.constants()
@@ -306,10 +313,9 @@ class Neuron(nn.Module):
     def _hold(self, surrogate: Any, detach_reset: bool, **parameters: Any) -> None:
         """Keep what a constructor was given: each number fixed, or learned, by its name."""
         for name, given in parameters.items():
-            value = as_parameter(self.name, name, given)
-            if name in self.learned and not isinstance(value, nn.Parameter):
-                if isinstance(value, complex):
-                    raise QuadspikeError(f"{self.name}: {name} must be a real number, got {given}")
+            learned = name in self.learned
+            value = as_parameter(self.name, name, given, name in self.roots and not learned)
+            if learned and not isinstance(value, nn.Parameter):
                 value = nn.Parameter(torch.as_tensor(value, dtype=torch.float32).clone())
             if isinstance(value, nn.Parameter):
                 self.register_parameter(name, value)
@@ -317,8 +323,17 @@ class Neuron(nn.Module):
                 self.register_buffer(name, value)
             else:
                 setattr(self, name, value)
-        self.surrogate = create_surrogate(surrogate)
+        self.surrogate = surrogate
         self.detach_reset = detach_reset
+
+
+@constant
+def has_closed_form(kind: type[Neuron]) -> bool:
+    """Whether a neuron's statistics have one; that of a line it replaced is not its own."""
+    stated = (vars(each) for each in kind.__mro__)
+    own = next(each for each in stated if {"advance", "_two_step_statistics"} & each.keys())
+    none = Neuron._two_step_statistics
+    return own.get("_two_step_statistics", none) is not none
 
 
 def check_sequence(x: Tensor) -> None:
@@ -332,20 +347,10 @@ def check_sequence(x: Tensor) -> None:
 
 
 @lru_cache(maxsize=64)
-def _stationary_statistics(
-    advance: Callable[..., Any], fire: Callable[..., Any], p: Any
-) -> tuple[float, float]:
+def _stationary_statistics(kind: type[Neuron], p: Any) -> tuple[float, float]:
     # A surrogate asks at every call, and the answer is a function of the equation alone.
-    density = _stationary(advance, fire, p, 0.0, p.u_th)
+    density = MembraneDensity.stationary(kind, p, 0.0, p.u_th)
     return density.mean, density.std
-
-
-def _stationary(
-    advance: Callable[..., Any], fire: Callable[..., Any], p: Any, mean: float, std: float
-) -> MembraneDensity:
-    there, rest = (evaluated(advance, 0.0, 0.0, x, p=p) for x in (1.0, 0.0))
-    gain = float(there - rest)  # some scale their input
-    return MembraneDensity.stationary(Equation(advance, fire), p, gain * mean, gain * std)
 
 
 def check_state(state: State, shape: tuple[int, ...], where: str) -> None:

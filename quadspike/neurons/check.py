@@ -17,7 +17,8 @@ def check_partials(neuron: Neuron) -> None:
     """Refuse partials that are not those of autograd, or not all of them.
 
     The fast paths take a gradient from `advance_partials` and `excess_partials` alone, so a wrong
-    one is a wrong gradient. Compared at random membranes, spikes, currents and constants.
+    one is a wrong gradient, and so is an excess by a learned constant other than u_th. Compared
+    at random membranes, spikes, currents and constants.
 
     >>> from quadspike import QIF
     >>> check_partials(QIF())
@@ -33,6 +34,23 @@ def check_partials(neuron: Neuron) -> None:
     _compare(neuron, "advance", list(given.items()), (u, o, x, p))
     if "u_th" in given:
         _compare(neuron, "excess", [("u", u), ("u_th", given["u_th"])], (u, p))
+    if neuron.only_reference:
+        return
+    for name, value in neuron.constants()._asdict().items():
+        if name != "u_th" and getattr(value, "requires_grad", False):
+            _check_apart(neuron, name, given[name], (u, p))
+
+
+def _check_apart(neuron: Neuron, name: str, constant: Tensor, args: Any) -> None:
+    excess = neuron.excess(*args).sum()
+    (slope,) = torch.autograd.grad(excess, constant, allow_unused=True, materialize_grads=True)
+    if slope.any():
+        kind = type(neuron).__name__
+        raise QuadspikeError(
+            f"{kind}.excess depends on {name}, which is learned, and the fast paths pass its "
+            "gradient to u and u_th alone; make it a part of what constants() gives as u_th, or "
+            "say in only_reference why the neuron needs the reference"
+        )
 
 
 def _compare(neuron: Neuron, line: str, given: list[tuple[str, Tensor]], args: Any) -> None:

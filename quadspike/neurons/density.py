@@ -9,9 +9,8 @@ the operator into a small matrix with spectral accuracy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,21 +25,6 @@ _LOST = 1e-9
 """The probability that may lie beyond the grid."""
 _STRETCHES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """How much farther grids reach, one after the other, where that is too much."""
-
-
-class Recurrence(Protocol):
-    """A neuron, as far as its density is concerned."""
-
-    def advance(self, u: Any, o: Any, x: Any, p: Any) -> Any: ...
-
-    def fire(self, u: Any, p: Any) -> Any: ...
-
-
-class Equation(NamedTuple):
-    """What the operator needs of a neuron; a neuron itself will do."""
-
-    advance: Callable[..., Any]
-    fire: Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,55 +48,25 @@ class MembraneDensity:
     @classmethod
     def stationary(
         cls,
-        equation: Equation | Recurrence,
+        neuron: Any,
         p: Any,
         input_mean: float,
         input_std: float,
         nodes: int = 300,
     ) -> MembraneDensity:
-        """The density that one more step leaves unchanged."""
+        """The density that one more step of a neuron (or of its class) leaves unchanged."""
+        there, rest = (evaluated(neuron.advance, 0.0, 0.0, x, p=p) for x in (1.0, 0.0))
+        gain = float(there - rest)  # some scale their input
+        input_mean, input_std = gain * input_mean, gain * input_std
         for stretch in _STRETCHES:
-            x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, stretch)
-            kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
+            x, weight, centers, kernel = _grid(neuron, p, input_mean, input_std, nodes, stretch)
             # The columns of `kernel * weight` are probabilities; its fixed vector is the density.
             system = np.eye(len(x)) - kernel * weight + weight
             pi = np.linalg.solve(system, np.ones(len(x))).clip(0)  # rounded, some are below
             density = cls(float(p.u_th), centers, pi * weight / (pi @ weight), input_std)
-            if density.beyond(x) < _LOST:
+            beyond = _ndtr((x.min() - centers) / input_std) + _ndtr((centers - x.max()) / input_std)
+            if beyond @ density.mass < _LOST:
                 return density
-        raise _spreads(input_std)
-
-    @classmethod
-    def after(
-        cls,
-        steps: int,
-        equation: Equation | Recurrence,
-        p: Any,
-        input_mean: float,
-        input_std: float,
-        nodes: int = 300,
-    ) -> MembraneDensity:
-        """The density after `steps` steps from rest (u = 0, no spike)."""
-        if steps < 1:
-            raise QuadspikeError(f"a density needs steps >= 1, got {steps}")
-        start = float(evaluated(equation.advance, 0.0, 0.0, 0.0, p=p)) + input_mean
-        first = cls(float(p.u_th), np.array([start]), np.array([1.0]), input_std)
-        if steps == 1:
-            return first
-        for stretch in _STRETCHES[1:]:
-            x, weight, centers = _grid(equation, p, input_mean, input_std, nodes, stretch)
-            kernel = _gauss((x[:, None] - centers[None, :]) / input_std) / input_std
-            beyond = _beyond(x, centers, input_std)
-            mass = first.pdf(x) * weight
-            lost = first.beyond(x)
-            for _ in range(steps - 2):
-                if lost >= _LOST:
-                    break
-                mass /= mass.sum()
-                lost = float(beyond @ mass)
-                mass = kernel @ mass * weight
-            if lost < _LOST:
-                return cls(float(p.u_th), centers, mass / mass.sum(), input_std)
         raise _spreads(input_std)
 
     def pdf(self, u: Array | float) -> Array:
@@ -123,10 +77,6 @@ class MembraneDensity:
     def below(self, u: float) -> float:
         """The probability that the membrane is below `u`."""
         return float(_ndtr((u - self.centers) / self.input_std) @ self.mass)
-
-    def beyond(self, grid: Array) -> float:
-        """The probability that the membrane lies outside of a grid."""
-        return float(_beyond(grid, self.centers, self.input_std) @ self.mass)
 
     def share(self, low: float, high: float) -> float:
         """The probability that the membrane lies in `[low, high]`."""
@@ -148,15 +98,16 @@ class MembraneDensity:
 
 
 def _grid(
-    equation: Equation | Recurrence, p: Any, mean: float, std: float, nodes: int, stretch: float
-) -> tuple[Array, Array, Array]:
-    """Nodes, weights, and where each node is carried by one step without noise."""
+    neuron: Any, p: Any, mean: float, std: float, nodes: int, stretch: float
+) -> tuple[Array, Array, Array, Array]:
+    """Nodes, weights, where each node is carried by one step without noise, and from where noise
+    spreads it over all nodes, `[to, from]`."""
     if not (math.isfinite(std) and std > 0 and math.isfinite(mean)):
         raise QuadspikeError(f"the input needs a finite mean and std > 0, got {mean}, {std}")
 
     def carry(u: Array) -> Array:
-        fired = evaluated(equation.fire, u, p=p)
-        return evaluated(equation.advance, u, fired, 0.0, p=p) + mean
+        fired = evaluated(neuron.fire, u, p=p)
+        return evaluated(neuron.advance, u, fired, 0.0, p=p) + mean
 
     reach = 9 * std
     low = p.u_th - reach
@@ -177,7 +128,8 @@ def _grid(
     edges = [(low, p.u_th), (p.u_th, high)]
     x = np.concatenate([(b - a) / 2 * node + (a + b) / 2 for a, b in edges])
     w = np.concatenate([(b - a) / 2 * weight for a, b in edges])
-    return x, w, carry(x)
+    centers = carry(x)
+    return x, w, centers, _gauss((x[:, None] - centers[None, :]) / std) / std
 
 
 def _spreads(std: float) -> QuadspikeError:
@@ -185,11 +137,6 @@ def _spreads(std: float) -> QuadspikeError:
         f"with input of spread {std:g} the membrane spreads too far from its threshold for an "
         "exact density: it hardly leaks; simulate it instead"
     )
-
-
-def _beyond(grid: Array, centers: Array, std: float) -> Array:
-    """The probability that noise carries a membrane off the grid, by where it is centred."""
-    return _ndtr((grid.min() - centers) / std) + _ndtr((centers - grid.max()) / std)
 
 
 def _ndtr(z: Array) -> Array:

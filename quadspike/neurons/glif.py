@@ -9,7 +9,7 @@ from torch import nn
 
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.neurons.base import Neuron
-from quadspike.neurons.numbers import check_numbers, logit
+from quadspike.neurons.numbers import logit
 from quadspike.surrogates import Rectangle, Surrogate
 
 _START = {
@@ -63,14 +63,7 @@ class GLIF(Neuron):
     macs_per_step = 2
     learned = tuple(f"{name}_logit" for name in _START)
 
-    alpha_logit: Any
-    beta_logit: Any
-    gamma_logit: Any
-    tau_logit: Any
     u_th_logit: Any
-    leak_logit: Any
-    reset_logit: Any
-    conductance_logit: Any
 
     def __init__(
         self,
@@ -84,7 +77,6 @@ class GLIF(Neuron):
             check_name("logit of GLIF", name, self.learned)
         start = {f"{name}_logit": logit(value) for name, value in _START.items()}
         self._hold(surrogate or Rectangle(), detach_reset, **{**start, **logits})
-        check_numbers("GLIF", **{name: getattr(self, name) for name in self.learned})
 
     @classmethod
     def from_values(cls, **values: Any) -> GLIF:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from quadspike.errors import QuadspikeError
 from quadspike.neurons.base import Neuron
-from quadspike.neurons.numbers import check_numbers, detached, everywhere, show
+from quadspike.neurons.numbers import check_above_rest, detached, everywhere, show
 from quadspike.surrogates import Rectangle, Surrogate
 
 
@@ -43,11 +43,9 @@ class LIF(Neuron):
     ) -> None:
         super().__init__()
         self._hold(surrogate or Rectangle(), detach_reset, beta=beta, u_th=u_th, u_reset=u_reset)
-        check_numbers("LIF", beta=self.beta, u_th=self.u_th, u_reset=self.u_reset)
         if not everywhere((self.beta >= 0) & (self.beta <= 1)):
             raise QuadspikeError(f"LIF needs 0 <= beta <= 1, got beta={show(self.beta)}")
-        if not everywhere(self.u_th > 0):
-            raise QuadspikeError(f"LIF rests at 0 and needs u_th > 0, got {show(self.u_th)}")
+        check_above_rest("LIF", self.u_th)
 
     @staticmethod
     def advance(u: Any, o: Any, x: Any, p: Any) -> Any:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from quadspike.errors import QuadspikeError
 from quadspike.neurons.base import Neuron
 from quadspike.neurons.lif import LIF, Constants
-from quadspike.neurons.numbers import check_numbers, everywhere, logit, show
+from quadspike.neurons.numbers import check_above_rest, logit
 from quadspike.surrogates import LearnedWidth, Surrogate
 
 _B = logit(0.2)
@@ -41,9 +40,7 @@ class LSG(Neuron):
     ) -> None:
         super().__init__()
         self._hold(surrogate or LearnedWidth(), detach_reset, b=b, u_th=u_th)
-        check_numbers("LSG", b=self.b, u_th=self.u_th)
-        if not everywhere(self.u_th > 0):
-            raise QuadspikeError(f"LSG rests at 0 and needs u_th > 0, got {show(self.u_th)}")
+        check_above_rest("LSG", self.u_th)
 
     @property
     def beta(self) -> Any:

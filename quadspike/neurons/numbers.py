@@ -38,14 +38,10 @@ def show(value: Any) -> str:
     return f"{value:g}"
 
 
-def check_numbers(owner: str, may_be_complex: bool = False, **values: Any) -> None:
-    """Refuse infinities, NaN and, unless they make sense, complex numbers."""
-    for name, value in values.items():
-        finite = torch.isfinite(value) if isinstance(value, Tensor) else cmath.isfinite(value)
-        if not everywhere(finite):
-            raise QuadspikeError(f"{owner}: {name} must be a finite number, got {value}")
-        if isinstance(value, complex) and not may_be_complex:
-            raise QuadspikeError(f"{owner}: {name} must be a real number, got {value}")
+def check_above_rest(owner: str, u_th: Any) -> None:
+    """Refuse a threshold at which a membrane fires without input."""
+    if not everywhere(u_th > 0):
+        raise QuadspikeError(f"{owner} rests at 0 and needs u_th > 0, got {show(u_th)}")
 
 
 def check_shapes(owner: str, **values: Any) -> None:
@@ -60,8 +56,18 @@ def check_shapes(owner: str, **values: Any) -> None:
         ) from None
 
 
-def as_parameter(owner: str, name: str, given: Any) -> Any:
-    """A parameter as it is held: a float, a complex, or a tensor `[C]` or `[T, C]`."""
+def as_parameter(owner: str, name: str, given: Any, may_be_complex: bool) -> Any:
+    """A parameter as it is held: a float, a complex, or a tensor `[C]` or `[T, C]`; finite."""
+    value = _held(owner, name, given)
+    finite = torch.isfinite(value) if isinstance(value, Tensor) else cmath.isfinite(value)
+    if not everywhere(finite):
+        raise QuadspikeError(f"{owner}: {name} must be a finite number, got {value}")
+    if isinstance(value, complex) and not may_be_complex:
+        raise QuadspikeError(f"{owner}: {name} must be a real number, got {value}")
+    return value
+
+
+def _held(owner: str, name: str, given: Any) -> Any:
     try:
         if isinstance(given, str):
             given = complex(given)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from quadspike.errors import QuadspikeError
 from quadspike.neurons.base import Neuron
-from quadspike.neurons.numbers import check_numbers, detached, everywhere, show
+from quadspike.neurons.numbers import check_above_rest, detached
 from quadspike.surrogates import ArcTan, Surrogate
 
 
@@ -47,9 +47,7 @@ class PLIF(Neuron):
     ) -> None:
         super().__init__()
         self._hold(surrogate or ArcTan(2.0), detach_reset, w=w, u_th=u_th)
-        check_numbers("PLIF", w=self.w, u_th=self.u_th)
-        if not everywhere(self.u_th > 0):
-            raise QuadspikeError(f"PLIF rests at 0 and needs u_th > 0, got {show(self.u_th)}")
+        check_above_rest("PLIF", self.u_th)
 
     @classmethod
     def from_tau(cls, tau: float, **others: Any) -> PLIF:

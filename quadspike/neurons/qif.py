@@ -13,7 +13,7 @@ from torch import Tensor
 
 from quadspike.errors import QuadspikeError, QuadspikeWarning
 from quadspike.neurons.base import Neuron
-from quadspike.neurons.numbers import check_numbers, check_shapes, everywhere, plain, show
+from quadspike.neurons.numbers import check_shapes, everywhere, plain, show
 from quadspike.surrogates import Surrogate, Window
 
 _SLACK = 1e-9  # what rounding may cost a constraint that is met with equality
@@ -45,6 +45,7 @@ class QIF(Neuron):
 
     name = "qif"
     macs_per_step = 2
+    roots = ("u1", "u2")
 
     a: Any
     u1: Any
@@ -113,12 +114,15 @@ class QIF(Neuron):
         (0.0, 0.5)
         """
         try:
-            a, u_r, u_c = float(a), float(u_r), float(u_c)
+            finite = all(math.isfinite(float(each)) for each in (a, u_r, u_c))
         except (TypeError, ValueError):
+            finite = False
+        if not finite:
             raise QuadspikeError(
-                f"QIF.from_resting takes three numbers, got a={a!r}, u_r={u_r!r}, u_c={u_c!r}"
-            ) from None
-        check_numbers("QIF", a=a, u_r=u_r, u_c=u_c)
+                "QIF.from_resting takes three finite numbers, "
+                f"got a={a!r}, u_r={u_r!r}, u_c={u_c!r}"
+            )
+        a, u_r, u_c = float(a), float(u_r), float(u_c)
         if a <= 0:
             raise QuadspikeError(f"QIF needs a > 0, got a={a:g}")
         if u_r >= u_c:
@@ -199,8 +203,6 @@ class QIF(Neuron):
         return {**others, "u1": plain(made.u1), "u2": plain(made.u2)}
 
     def _check(self) -> None:
-        check_numbers("QIF", a=self.a, u_th=self.u_th, u_reset=self.u_reset)
-        check_numbers("QIF", may_be_complex=True, u1=self.u1, u2=self.u2)
         check_shapes("QIF", **{name: getattr(self, name) for name in self.parameter_names()})
         if not everywhere(self.a > 0):
             raise QuadspikeError(f"QIF needs a > 0, got a={show(self.a)}")

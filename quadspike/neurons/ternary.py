@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from quadspike.errors import QuadspikeError
 from quadspike.neurons.base import Neuron
 from quadspike.neurons.lif import LIF
-from quadspike.neurons.numbers import check_numbers, everywhere, show
+from quadspike.neurons.numbers import everywhere, show
 from quadspike.surrogates import Rectangle, Surrogate
 
 
@@ -44,7 +44,6 @@ class Ternary(Neuron):
     ) -> None:
         super().__init__()
         self._hold(surrogate or Rectangle(half_width=1.0), detach_reset, beta=beta, u_th=u_th)
-        check_numbers(self.name, beta=self.beta, u_th=self.u_th)
         if not everywhere((self.beta >= 0) & (self.beta <= 1)):
             raise QuadspikeError(f"{self.name} needs 0 <= beta <= 1, got beta={show(self.beta)}")
         if not everywhere(self.u_th > 0):
@@ -131,7 +130,6 @@ class TrainedTernary(Ternary):
     ) -> None:
         super().__init__(beta, u_th, surrogate, detach_reset)
         self._hold(self.surrogate, detach_reset, alpha=alpha)
-        check_numbers(self.name, alpha=self.alpha)
 
     @staticmethod
     def advance_partials(u: Any, o: Any, x: Any, p: Any) -> tuple[Any, ...]:

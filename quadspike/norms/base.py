@@ -124,15 +124,16 @@ class BatchNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The normalised current, in `x`'s dtype; `[T, B, C, ...]` or `[N, C, ...]`."""
         self._check(x)
-        lead = x.shape[:2] if x.ndim % 2 else x.shape[:1]
-        flat = x.reshape(-1, self.channels, *x.shape[len(lead) + 1 :])
-        stored = self.running_mean.dtype == ops.compute_dtype(flat)
-        if stored and self.terms(flat) is not None and not self._synchronised:
+        self.check_steps(len(x))
+        channel = 2 if x.ndim % 2 else 1
+        flat = x.flatten(0, channel - 1)
+        stored = self.running_mean.dtype == ops.compute_dtype(x)
+        shared = self.timesteps is None and self.terms(flat) is not None
+        if stored and shared and not self._synchronised:
             return self._at_once(flat).view(x.shape)
-        scale, shift = self.affine(flat)
-        wide = flat.to(ops.compute_dtype(flat))
-        axes = [1] * (flat.ndim - 2)
-        return (wide * scale.view(-1, *axes) + shift.view(-1, *axes)).to(x.dtype).view(x.shape)
+        shape = (-1, *[1] * (channel - 1), self.channels, *[1] * (x.ndim - channel - 1))
+        scale, shift = (value[: len(x)].view(shape) for value in self.affine(flat))
+        return (x.to(ops.compute_dtype(x)) * scale + shift).to(x.dtype)
 
     def _at_once(self, x: Tensor) -> Tensor:
         """Statistics, affine and running averages by torch's own operator."""

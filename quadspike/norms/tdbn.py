@@ -25,23 +25,22 @@ class TDBatchNorm(BatchNorm):
         self, channels: int, u_th: float | Tensor = 0.5, eta: float = 1.0, **options: Any
     ) -> None:
         super().__init__(channels, **options)
-        if isinstance(u_th, Tensor):
-            # A learned one goes on without it.
-            u_th = u_th.detach().clone() if u_th.ndim else float(u_th)
-        if isinstance(u_th, Tensor) and u_th.shape != (channels,):
-            raise QuadspikeError(
-                f"tdBN of {channels} channels takes u_th as a number or [{channels}], "
-                f"got {tuple(u_th.shape)}"
-            )
-        lowest = float(u_th.min()) if isinstance(u_th, Tensor) else u_th
+        if isinstance(u_th, Tensor) and u_th.ndim:
+            if u_th.shape != (channels,):
+                raise QuadspikeError(
+                    f"tdBN of {channels} channels takes u_th as a number or [{channels}], "
+                    f"got {tuple(u_th.shape)}"
+                )
+            u_th = u_th.detach().clone()  # a learned one goes on without it
+            del self.gain
+            self.register_buffer("gain", eta * u_th, persistent=False)
+            lowest = float(u_th.min())
+        else:
+            lowest = u_th = float(u_th)
+            self.gain = eta * u_th
         if not (lowest > 0 and eta > 0):
             raise QuadspikeError(f"tdBN needs u_th > 0 and eta > 0, got u_th={lowest}, eta={eta}")
         self.u_th, self.eta = u_th, eta
-        if isinstance(u_th, Tensor):
-            del self.gain
-            self.register_buffer("gain", eta * u_th, persistent=False)
-        else:
-            self.gain = eta * u_th
 
     @classmethod
     def create(
@@ -52,7 +51,10 @@ class TDBatchNorm(BatchNorm):
         return cls(channels, u_th=u_th, eta=eta)
 
     def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, u_th={self.u_th}, eta={self.eta}"
+        u_th: Any = self.u_th
+        if isinstance(u_th, Tensor):
+            u_th = f"[{len(u_th)}] in {u_th.min():g}..{u_th.max():g}"
+        return f"{super().extra_repr()}, u_th={u_th}, eta={self.eta}"
 
 
 class TDBatchNorm1d(TDBatchNorm):

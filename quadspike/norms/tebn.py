@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from quadspike import ops
 from quadspike.errors import QuadspikeError, check_count
 from quadspike.norms.base import BatchNorm
 
@@ -49,14 +48,6 @@ class TEBatchNorm(BatchNorm):
     def coefficients(self) -> tuple[Tensor, Tensor]:
         p = self.p[:, None]
         return p * self.weight, p * self.bias
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The normalised current, in `x`'s dtype; `[T, B, C, ...]`."""
-        self._check(x)
-        self.check_steps(len(x))
-        shape = (len(x), 1, self.channels, *[1] * (x.ndim - 3))
-        scale, shift = (value[: len(x)].view(shape) for value in self.affine(x.flatten(0, 1)))
-        return (scale * x.to(ops.compute_dtype(x)) + shift).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, timesteps={self.timesteps}"

@@ -108,7 +108,7 @@ def _in_parts(neuron: Any, norm: Any) -> list[str]:
 
 
 @constant
-def _obstacle(backend: str, device: str, dtype: torch.dtype, neuron: type, surrogate: type) -> str:
+def _obstacle(backend: str, device: str, dtype: torch.dtype, neuron: Any, surrogate: Any) -> str:
     """Why a backend cannot run; empty if it can."""
     if backend == "vectorised" and device != "cpu":
         return f"it is for the CPU, not {device}"
@@ -121,10 +121,12 @@ def _obstacle(backend: str, device: str, dtype: torch.dtype, neuron: type, surro
         return f"{_name(dtype)} (it stores {', '.join(map(_name, _STORED[backend]))})"
     if missing := equations.missing(neuron):
         return missing
-    if backend == "vectorised":
-        return str(recorded.obstacle(neuron, surrogate))
+    if backend == "vectorised" and surrogate.not_vectorised:
+        return str(surrogate.not_vectorised)
+    if backend == "triton" and (unknown := equations.obstacle(neuron, surrogate)):
+        return unknown
     # Triton would find what a tape does not know too, but only while it compiles.
-    return equations.obstacle(neuron, surrogate) or str(recorded.no_arithmetic(neuron, surrogate))
+    return recorded.obstacle(neuron, surrogate)
 
 
 def _name(dtype: torch.dtype) -> str:

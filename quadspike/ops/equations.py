@@ -85,14 +85,9 @@ def find(name: str) -> Known:
     return _known[name]
 
 
-@constant
-def obstacle(neuron: type, surrogate: type) -> str:
-    """Why the kernels cannot run a neuron with a surrogate; empty if they can."""
-    return _obstacle(neuron, surrogate)
-
-
 @cache
-def _obstacle(neuron: type, surrogate: type) -> str:
+def obstacle(neuron: Any, surrogate: Any) -> str:
+    """Why the kernels cannot run a neuron with a surrogate; empty if they can."""
     for owner, name in [*((neuron, name) for name in _METHODS), (surrogate, "derivative")]:
         try:
             lines.read(getattr(owner, name))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from quadspike.ops import layout
@@ -24,10 +25,25 @@ def statistics_by(backend: str) -> Callable[[Tensor], Moments]:
     return statistics
 
 
+def merged(shares: Tensor) -> Tensor:
+    """Number, mean and squared deviations `[3, C]` of shares `[n, 3, C]` together (Chan's rule)."""
+    n, means, m2 = shares.unbind(1)
+    total = n.sum(0)
+    mean = means[0] + (n * (means - means[0])).sum(0) / total
+    return torch.stack([total, mean, (m2 + n * (means - mean) ** 2).sum(0)])
+
+
+def of_all_workers(mine: Tensor) -> Tensor:
+    """Every worker's `[3, C]`, one share each."""
+    everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
+    dist.all_gather(everyone, mine)
+    return torch.stack(everyone)
+
+
 def _moments(x: Tensor, backend: str) -> Tensor:
     """Number, mean and squared deviations of every channel, `[3, C]`."""
     if backend == "triton":
-        from quadspike.ops.triton.launch_forward import merged, statistics
+        from quadspike.ops.triton.launch_forward import statistics
 
         with torch.cuda.device_of(x):
             return merged(statistics(x))

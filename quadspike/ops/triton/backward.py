@@ -1,4 +1,4 @@
-"""The backward kernels.
+"""The backward kernel.
 
 The membrane is recomputed from x, then the recursion runs back in time: with g_u the
 gradient of u(t) and g_o that of o(t),
@@ -268,51 +268,3 @@ def backward_kernel(
         target = partials + program // columns * SLOTS * channels + channel
         for slot in tl.static_range(SLOTS):
             tl.store(target + slot * channels, per_channel(totals[slot], LAST), mask=exists)
-
-
-@triton.jit
-def gather_kernel(
-    partials,
-    moments,
-    affine,
-    weight,
-    gain,
-    gain_number,
-    weight_gradient,
-    bias_gradient,
-    coefficients,
-    channels,
-    programs,
-    GAIN: tl.constexpr,
-    STEPS: tl.constexpr,
-    SLOTS: tl.constexpr,
-    PROGRAMS: tl.constexpr,
-    CHANNELS: tl.constexpr,
-):
-    """From the programs' sums to the gradients of weight and bias and x's two coefficients.
-
-    The statistics add `slope (x - mean) + constant` to every gradient of x.
-    """
-    channel = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
-    exists = channel < channels
-    share = tl.arange(0, PROGRAMS)[:, None]
-    source = partials + share * SLOTS * channels + channel[None, :]
-    mask = (share < programs) & exists[None, :]
-    rstd = tl.load(moments + 2 * channels + channel, mask=exists, other=0.0)
-    one_over_n = tl.load(moments + 3 * channels + channel, mask=exists, other=0.0)
-    factor = rstd * gain_number
-    if GAIN:
-        factor *= tl.load(gain + channel, mask=exists, other=1.0).to(tl.float32)
-    g_rstd = tl.zeros([CHANNELS], tl.float32)
-    g_mean = tl.zeros([CHANNELS], tl.float32)
-    for t in range(STEPS):
-        row = t * channels + channel
-        centered = tl.sum(tl.load(source + t * channels, mask=mask, other=0.0), 0)
-        total = tl.sum(tl.load(source + (STEPS + t) * channels, mask=mask, other=0.0), 0)
-        tl.store(weight_gradient + row, factor * centered, mask=exists)
-        tl.store(bias_gradient + row, total, mask=exists)
-        # With g_weight = factor * sum: rstd * g_rstd = weight * g_weight.
-        g_rstd += factor * tl.load(weight + row, mask=exists, other=0.0).to(tl.float32) * centered
-        g_mean -= tl.load(affine + row, mask=exists, other=0.0) * total
-    tl.store(coefficients + channel, -g_rstd * rstd * rstd * one_over_n, mask=exists)
-    tl.store(coefficients + channels + channel, g_mean * one_over_n, mask=exists)

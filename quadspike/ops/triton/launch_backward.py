@@ -14,10 +14,11 @@ from quadspike.ops import equations, layout
 from quadspike.ops.registration import gradients, rows_of
 from quadspike.ops.signature import Arguments, Gradients, Incoming
 from quadspike.ops.triton import tiles
-from quadspike.ops.triton.backward import backward_kernel, gather_kernel
+from quadspike.ops.triton.backward import backward_kernel
 from quadspike.ops.triton.device import equation
 from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
 from quadspike.ops.triton.launch import launch
+from quadspike.ops.triton.normalisation import gather_kernel
 
 
 class Slots(NamedTuple):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import torch
-import torch.distributed as dist
 import triton
 from torch import Tensor
 
 from quadspike.ops import equations, layout
+from quadspike.ops.moments import merged, of_all_workers
 from quadspike.ops.signature import Arguments
 from quadspike.ops.triton import tiles
 from quadspike.ops.triton.device import equation
-from quadspike.ops.triton.forward import apply_kernel, normalise_kernel, statistics_kernel
+from quadspike.ops.triton.forward import apply_kernel
 from quadspike.ops.triton.geometry import FINISHING, Shape, affine_kinds, affine_of
 from quadspike.ops.triton.launch import launch
+from quadspike.ops.triton.normalisation import normalise_kernel, statistics_kernel
 
 
 def forward(a: Arguments) -> tuple[Tensor, ...]:
@@ -74,7 +75,7 @@ def _normalise(a: Arguments) -> tuple[Tensor, Tensor]:
     channels = a.x.shape[1]
     partials = statistics(a.x) if a.mode == "batch" else None
     if partials is not None and a.sync:
-        partials = _of_all_workers(partials)
+        partials = of_all_workers(merged(partials))
     moments = a.x.new_empty((4, channels), dtype=torch.float32)
     affine = a.x.new_empty((2, *a.scale.shape), dtype=torch.float32)
     programs = 1 if partials is None else partials.shape[0]
@@ -120,19 +121,3 @@ def statistics(x: Tensor) -> Tensor:
         num_warps=cut.tile.warps,
     )
     return partials
-
-
-def merged(partials: Tensor) -> Tensor:
-    """Number, mean and squared deviations `[3, C]` of all shares together (Chan's rule)."""
-    n, means, m2 = partials.unbind(1)
-    total = n.sum(0)
-    mean = means[0] + (n * (means - means[0])).sum(0) / total
-    return torch.stack([total, mean, (m2 + n * (means - mean) ** 2).sum(0)])
-
-
-def _of_all_workers(partials: Tensor) -> Tensor:
-    """One share a worker, `[workers, 3, C]`, from this worker's many."""
-    mine = merged(partials)
-    everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(everyone, mine)
-    return torch.stack(everyone)

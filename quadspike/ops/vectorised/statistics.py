@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import cast
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
+from quadspike.ops.moments import merged, of_all_workers
 from quadspike.ops.reference import compute_dtype
 from quadspike.ops.signature import Arguments
 from quadspike.ops.vectorised.blocks import Cut, flat
@@ -27,7 +27,8 @@ def normalise(a: Arguments) -> tuple[Tensor, Tensor]:
     if a.mode == "batch":
         n, mean, m2 = moments(a.x)
         if a.sync:
-            n, mean, m2 = _of_all_workers(n, mean, m2)
+            mine = torch.stack([n.expand_as(mean), mean, m2])
+            n, mean, m2 = merged(of_all_workers(mine)).unbind()
         var, count = m2 / n, n * (a.steps // a.x_steps)
         unbiased, one_over_n = var * (count / (count - 1)), torch.ones_like(var) / n
     else:
@@ -66,13 +67,3 @@ def moments(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     center = (n * mean).sum((0, 2), keepdim=True) / total
     m2 = (n * (var + (mean - center) ** 2)).sum((0, 2))
     return total, center.flatten(), m2
-
-
-def _of_all_workers(n: Tensor, mean: Tensor, m2: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    mine = torch.stack([n.expand_as(mean), mean, m2])
-    everyone = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
-    dist.all_gather(everyone, mine)
-    ns, means, m2s = torch.stack(everyone).unbind(1)
-    total = ns.sum(0)
-    center = (ns * means).sum(0) / total
-    return total, center, (m2s + ns * (means - center) ** 2).sum(0)

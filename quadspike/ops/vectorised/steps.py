@@ -6,6 +6,8 @@ from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from quadspike.ops import equations
 from quadspike.ops.signature import Arguments
 from quadspike.ops.vectorised.program import Program
@@ -25,10 +27,9 @@ class Lines(NamedTuple):
 
     @classmethod
     def of(cls, a: Arguments, rest: bool) -> Lines:
-        numbers = iter(a.numbers)
         p, s = (
-            tuple(next(numbers) if kind == "n" else None for kind in part)
-            for part in a.kinds.split("|")
+            tuple(None if isinstance(value, Tensor) else value for value in part)
+            for part in a.values()
         )
         place = a.place if a.residual is not None else None
         return cls(a.equation, p, s, a.mode != "none", place, rest)
@@ -180,13 +181,7 @@ class _AnyConstants:
 
 @cache
 def obstacle(neuron: Any, surrogate: Any) -> str:
-    """Why a neuron with a surrogate cannot run from recorded lines; empty if they can."""
-    return str(surrogate.not_vectorised) or no_arithmetic(neuron, surrogate)
-
-
-@cache
-def no_arithmetic(neuron: Any, surrogate: Any) -> str:
-    """Why the lines of both cannot be recorded; empty if they can."""
+    """Why the lines of a neuron and a surrogate cannot be recorded; empty if they can."""
     tape = Tape()
     p = _AnyConstants(tape)
     try:
