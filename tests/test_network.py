@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from quadspike import QIF, Network, QuadspikeError, Soma, Taps, Timed, create_model
 from quadspike.call import Call
@@ -345,3 +346,24 @@ def test_a_readout_set_later_is_checked_too():
     net.readout = "frist"
     with pytest.raises(QuadspikeError, match="unknown readout 'frist'"):
         net.predict(torch.zeros(2, 2, 3))
+
+
+def test_a_checkpoint_s_second_run_draws_what_the_first_drew():
+    class Saving(Timed):
+        def __init__(self, body):
+            super().__init__()
+            self.body, self.on = body, False
+
+        def forward(self, x, call):
+            if self.on:
+                return checkpoint(self.body, x, call, use_reentrant=False)
+            return self.body(x, call)
+
+    body = Saving(Chain(nn.Linear(8, 8, bias=False), Soma(8), Dropout(0.5)))
+    net = Network(nn.Linear(4, 8, bias=False), Soma(8), body, nn.Linear(8, 2), timesteps=3)
+    x, found = torch.randn(16, 4), []
+    for body.on in (False, True):
+        torch.manual_seed(1)
+        found.append(torch.autograd.grad(net(x).square().sum(), list(net.parameters())))
+    for plain, saving in zip(*found, strict=True):
+        torch.testing.assert_close(saving, plain)

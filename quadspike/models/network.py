@@ -151,7 +151,9 @@ class Network(Chain):
         ]
 
     def _run(self, flat: Tensor, call: Call) -> Tensor:
-        return call.unflatten(run_in_order(self, flat, call, None))
+        out = run_in_order(self, flat, call, None)
+        call.visits.clear()  # what a checkpoint runs again in the backward has its first name
+        return call.unflatten(out)
 
     def _enter(self, x: Tensor, timesteps: int | None) -> tuple[Call, Tensor]:
         """Check the input and lay it out: `[T*B, ...]`, or `[B, ...]` if it is static."""
