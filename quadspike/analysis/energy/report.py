@@ -204,7 +204,8 @@ def energy(
         known, measured = stated_rates(rates, counts), None
     else:
         batches = [inputs] if isinstance(inputs, Tensor) else inputs
-        measured = measure(model, sample.checked(batches, model), sample.steps, sample.static)
+        checked = sample.checked(batches, model)
+        measured = measure(model, checked, sample.steps, sample.static, counts)
         if not measured.samples:
             raise QuadspikeError("inputs held no batch; give at least one to measure on")
         known = {name: seen.rate for name, seen in measured.traffic.items()}
