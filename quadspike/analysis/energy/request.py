@@ -95,7 +95,7 @@ class EnergyRequest:
         config = network.config or {}
         size = config["image_size"] or MODELS[config["name"]].image_size
         channels = config["in_channels"]
-        static = channels != POLARITIES if batch is None else batch.ndim == 4
+        static = channels != POLARITIES if batch is None else batch.ndim != 5
         return Geometry(channels, size, config["num_classes"], static)
 
     def _named_geometry(self, usual: str) -> Geometry:
