@@ -81,8 +81,9 @@ def regions(neuron: QIF) -> tuple[Region, ...]:
     >>> [(region.name, region.low, region.high) for region in regions(QIF())]
     [('red', -inf, 0.0), ('blue', 0.0, 0.5), ('green', 0.5, inf)]
     """
-    low, high = _zeros_or_vertex(neuron)
     rest, critical = fixed_points(neuron)
+    roots = (neuron.u1, neuron.u2) if neuron.has_real_roots else (neuron.vertex, neuron.vertex)
+    low, high = sorted(map(number, roots))
     red = Region(
         "red",
         -math.inf,
@@ -210,29 +211,17 @@ def theorem_error(a: ArrayLike, u2: ArrayLike, u_th: float = 0.5) -> TheoremErro
     a_axis = np.atleast_1d(np.asarray(a, dtype=np.float64))
     u2_axis = np.atleast_1d(np.asarray(u2, dtype=np.float64))
     error = np.full((2, len(u2_axis), len(a_axis)), np.nan)
-    for (row, column), neuron in _allowed_neurons(a_axis, u2_axis, u_th).items():
-        error[:, row, column] = _theorem_error_of(neuron)
-    return TheoremError(a_axis, u2_axis, u_th, mean=error[0], std=error[1])
-
-
-def _theorem_error_of(neuron: QIF) -> tuple[float, float]:
-    p = constants(neuron)
-    exact = MembraneDensity.stationary(neuron, p, 0.0, p.u_th, nodes=_NODES)
-    mean, std = neuron.voltage_statistics()
-    return (mean - exact.mean) / exact.std, (std - exact.std) / exact.std
-
-
-def _allowed_neurons(a: Array, u2: Array, u_th: float) -> dict[tuple[int, int], QIF]:
-    """The neurons that exist on the plane, by (row, column)."""
-    neurons = {}
     with warnings.catch_warnings():  # a plane may well cross neurons whose rest is unstable
         warnings.simplefilter("ignore", QuadspikeWarning)
-        for row, column in np.ndindex(len(u2), len(a)):
+        for row, column in np.ndindex(error.shape[1:]):
             try:
-                neurons[row, column] = QIF(a=float(a[column]), u2=float(u2[row]), u_th=u_th)
+                neuron = QIF(a=float(a_axis[column]), u2=float(u2_axis[row]), u_th=u_th)
             except QuadspikeError:
                 continue
-    return neurons
+            exact = MembraneDensity.stationary(neuron, constants(neuron), 0.0, u_th, nodes=_NODES)
+            mean, std = neuron.voltage_statistics()
+            error[:, row, column] = (mean - exact.mean) / exact.std, (std - exact.std) / exact.std
+    return TheoremError(a_axis, u2_axis, u_th, mean=error[0], std=error[1])
 
 
 def constants(neuron: Neuron) -> Any:
@@ -255,12 +244,3 @@ def _qif_constants(neuron: QIF) -> Any:
     if not isinstance(neuron, QIF):
         raise QuadspikeError(f"only a QIF has this map; got {type(neuron).__name__}")
     return constants(neuron)
-
-
-def _zeros_or_vertex(neuron: QIF) -> tuple[float, float]:
-    """Between which membranes f <= 0; where f is least, twice, if it never is."""
-    p = _qif_constants(neuron)
-    if not neuron.has_real_roots:
-        return p.u_sum / 2, p.u_sum / 2
-    low, high = sorted((number(neuron.u1), number(neuron.u2)))
-    return low, high

@@ -66,14 +66,12 @@ def trace(model: Network, loss: Loss) -> Trace:
     """
     twin = copy.deepcopy(model).train()
     twin.zero_grad(set_to_none=True)
-    first: dict[nn.Module, tuple[str, nn.Module | None]] = {}
-    for name, synapse, soma in pairs(twin):
-        first.setdefault(soma, (name, synapse))
-    somas = {
-        name: SomaTrace(soma, synapse if isinstance(synapse, Synapse) else None)
-        for soma, (name, synapse) in first.items()
-        if isinstance(soma, Soma)
-    }
+    found: dict[nn.Module, tuple[str, SomaTrace]] = {}
+    for name, before, soma in pairs(twin):
+        assert isinstance(soma, Soma)
+        synapse = before if isinstance(before, Synapse) else None
+        found.setdefault(soma, (name, SomaTrace(soma, synapse)))
+    somas = dict(found.values())
     if not somas:
         raise QuadspikeError("the network has no soma in a chain: there is nothing to trace")
     for seen in somas.values():

@@ -64,7 +64,7 @@ class Network(Chain):
         check_name("readout", readout, get_args(Readout))
         self.timesteps = check_count("timesteps", timesteps)
         self.readout: Readout = readout
-        self._check_nesting()
+        _check_inside(self, self, "")
         self.input_rank = self._guess_rank() if input_rank is None else input_rank
         if self.input_rank not in _SHAPES:
             raise QuadspikeError(f"input_rank must be one of {list(_SHAPES)}, got {input_rank!r}")
@@ -215,13 +215,9 @@ class Network(Chain):
             "[B, C, H, W] or input_rank=2 for vectors [B, features]"
         )
 
-    def _check_nesting(self) -> None:
-        """Every module that needs the call must be reached by one that passes it on."""
-        _check_inside(self, self, "")
-
 
 def _check_inside(caller: nn.Module, module: nn.Module, name: str) -> None:
-    """Refuse what stands in `module` and cannot be reached; `caller` runs it."""
+    """Refuse what needs the call in `module` and is not given it by `caller`, which runs it."""
     for label, child in module.named_children():
         where = f"{name}.{label}".lstrip(".")
         if isinstance(child, Network):
