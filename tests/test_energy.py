@@ -13,17 +13,9 @@ from quadspike.errors import QuadspikeError
 from quadspike.models import Network, create_model
 from quadspike.soma import Soma
 from tests.conftest import calibrate
-from tests.energy_networks import PAPER_NETWORKS, network_for, row_of, small_net
+from tests.energy_networks import network_for, row_of, small_net
 
 # -- counts --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("model", "geometry"), PAPER_NETWORKS)
-def test_counts_of_the_papers_networks(model, geometry):
-    report = energy(network_for(model, geometry), geometry, timesteps=1, rates=0.1)
-    counts = report.macs_per_step, report.acs_per_step, report.neurons
-    assert counts == PAPER_NETWORKS[model, geometry]
-    assert report.uncounted == ()
 
 
 def test_the_place_of_the_residual_changes_no_count():
