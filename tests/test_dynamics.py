@@ -86,15 +86,7 @@ def test_fixed_points_of_a_learned_neuron() -> None:
 
 
 def test_regions_do_not_depend_on_the_order_of_the_roots() -> None:
-    found = regions(QIF(u1=0.5, u2=0.0))
-    assert found == regions(QIF())
-    assert "swings" in found[1].meaning
-    assert "-0.0156" in found[1].meaning
-    assert "4.5" in found[2].meaning
-
-
-def test_no_swing_is_claimed_where_the_slope_at_rest_is_positive() -> None:
-    assert "one side" in regions(QIF(u2=-1.0))[1].meaning
+    assert regions(QIF(u1=0.5, u2=0.0)) == regions(QIF())
 
 
 def test_complex_roots_have_no_blue_region_and_no_zero() -> None:

@@ -62,14 +62,12 @@ def fixed_points(neuron: QIF) -> tuple[FixedPoint, FixedPoint]:
     return rest, critical
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """An interval of membranes that f treats alike."""
 
     name: Literal["red", "blue", "green"]
     low: float
     high: float
-    meaning: str
 
 
 def regions(neuron: QIF) -> tuple[Region, ...]:
@@ -81,32 +79,15 @@ def regions(neuron: QIF) -> tuple[Region, ...]:
     >>> [(region.name, region.low, region.high) for region in regions(QIF())]
     [('red', -inf, 0.0), ('blue', 0.0, 0.5), ('green', 0.5, inf)]
     """
-    rest, critical = fixed_points(neuron)
-    roots = (neuron.u1, neuron.u2) if neuron.has_real_roots else (neuron.vertex, neuron.vertex)
-    low, high = sorted(map(number, roots))
-    red = Region(
-        "red",
-        -math.inf,
-        low,
-        "f(u) > 0 and falls: the more negative the membrane, the higher it is lifted, "
-        "so a negative voltage can be followed by a spike.",
+    vertex = _qif_constants(neuron).u_sum / 2
+    if not neuron.has_real_roots:
+        return Region("red", -math.inf, vertex), Region("green", vertex, math.inf)
+    low, high = sorted((number(neuron.u1), number(neuron.u2)))
+    return (
+        Region("red", -math.inf, low),
+        Region("blue", low, high),
+        Region("green", high, math.inf),
     )
-    course = "swings about rest" if rest.slope < 0 else "nears rest from one side"
-    blue = Region(
-        "blue",
-        low,
-        high,
-        f"{u_min(neuron):.3g} <= f(u) <= 0: a threshold above zero is out of reach without "
-        f"input, and the membrane {course}.",
-    )
-    green = Region(
-        "green",
-        high,
-        math.inf,
-        f"f(u) > 0 and rises: from u_r = {rest.u:.3g} to u_c = {critical.u:.3g} the membrane "
-        "leaks; beyond u_c it would run away, which a threshold below u_c prevents.",
-    )
-    return (red, blue, green) if neuron.has_real_roots else (red, green)
 
 
 def u_min(neuron: QIF) -> float:

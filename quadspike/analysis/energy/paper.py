@@ -72,11 +72,10 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class Cell:
-    """Our value beside the printed one; `agrees` is None where there is nothing to check."""
+    """Our value of a printed one; `agrees` is None where there is nothing to check."""
 
     row: PaperRow
     quantity: Quantity
-    printed: Decimal | None
     computed: float
     agrees: bool | None
     note: str = ""
@@ -159,18 +158,14 @@ def printed_cells(row: PaperRow) -> list[Cell]:
     pj_per_step = COSTS_45NM.mac * macs + rate * COSTS_45NM.ac * paper_acs
     odd = RESNET19_OVERHEAD if row.model == "resnet19" else ""
     return [
-        _checked(row, "macs", row.macs, macs),
-        _checked(row, "acs", row.acs, acs, acs_note),
-        Cell(
-            row, "energy_mj", row.energy_mj, row.timesteps * pj_per_step / PJ_PER_MJ, None, IMPLIED
-        ),
-        Cell(row, "rate", None, rate, None, rate_note),
-        _checked(row, "overhead_mj", row.overhead_mj, overhead, odd),
-        _checked(row, "overhead_percent", row.overhead_percent, percent, odd),
+        _checked(row, "macs", macs),
+        _checked(row, "acs", acs, acs_note),
+        Cell(row, "energy_mj", row.timesteps * pj_per_step / PJ_PER_MJ, None, IMPLIED),
+        Cell(row, "rate", rate, None, rate_note),
+        _checked(row, "overhead_mj", overhead, odd),
+        _checked(row, "overhead_percent", percent, odd),
     ]
 
 
-def _checked(
-    row: PaperRow, quantity: Quantity, printed: Decimal, computed: float, note: str = ""
-) -> Cell:
-    return Cell(row, quantity, printed, computed, agrees(printed, computed), note)
+def _checked(row: PaperRow, quantity: Quantity, computed: float, note: str = "") -> Cell:
+    return Cell(row, quantity, computed, agrees(getattr(row, quantity), computed), note)
