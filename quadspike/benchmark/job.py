@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from quadspike.benchmark.record import Row
+from quadspike.benchmark.record import Row, place_of
 from quadspike.benchmark.setting import Setting
 from quadspike.benchmark.timing import QUICK, Effort, Peak
 from quadspike.errors import QuadspikeError
@@ -35,16 +35,7 @@ class Job:
 
 def attempt(job: Job, name: str, title: str, work: Callable[[], Row], **where: Any) -> Row:
     """The row of `work`, or of why it failed: one library's trouble must not end the run."""
-    recipe = job.setting.recipe
-    row = {
-        "name": name,
-        "title": title,
-        "setting": recipe.name,
-        "timesteps": recipe.timesteps,
-        "batch": recipe.batch_size,
-        "precision": recipe.precision,
-        **where,
-    }
+    row = {"name": name, "title": title, **place_of(job.setting.recipe), **where}
     try:
         return {**row, **work()}
     except Exception as error:

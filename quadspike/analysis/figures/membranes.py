@@ -54,8 +54,8 @@ def membrane_density(neuron: QIF) -> Figure:
     for center, (height, look) in _BARS.items():
         low, high = _window(neuron, center)
         share = f"window “{center}”: {density.share(low, high):.1%} inside"
-        shape = {"lw": 1.8, "ms": 5, "mfc": "white", "mew": 1.4}
-        ax.plot([low, high], [height * top] * 2, label=share, **shape, **look)
+        look = {"lw": 1.8, "ms": 5, "mfc": "white", "mew": 1.4, "label": share, **look}
+        ax.plot([low, high], [height * top] * 2, **look)
         ax.vlines([low, high], 0, height * top, color=look["color"], lw=0.6, ls=(0, (2, 2)))
     ax.set(xlim=view, ylim=(0, 1.3 * top), xlabel="membrane $u$", ylabel="probability density")
     lines = name_points(ax, {"u_{th}": u_th})
