@@ -125,6 +125,14 @@ def test_what_cannot_be_told_about_time_is_refused():
         Network(nn.Linear(2, 2), nn.ModuleList([Soma(2)]))
 
 
+@pytest.mark.parametrize("body", [nn.Sequential, Chain])
+def test_a_neuron_that_stands_in_a_chain_is_refused(body):
+    """It takes [T, B, ...] and would run over the images of a batch as over time."""
+    net = Network(nn.Linear(3, 4), body(QIF()), nn.Linear(4, 2))
+    with pytest.raises(QuadspikeError, match=r"a chain cannot run a QIF.* Soma\(channels, neuron"):
+        net(torch.randn(5, 3))
+
+
 def test_a_module_of_one_s_own_may_hold_what_it_runs_in_lists():
     class Twice(Timed):
         def __init__(self, *held):
