@@ -23,7 +23,7 @@ from torch import Tensor
 
 from quadspike.analysis.dynamics import Array, number
 from quadspike.neurons import MembraneDensity, Neuron
-from quadspike.surrogates import Surrogate
+from quadspike.surrogates import Surrogate, create_surrogate
 
 Function = Callable[[Array], Array]
 
@@ -66,7 +66,7 @@ class Bias:
 
 
 def surrogate_bias(
-    neuron: Neuron, surrogate: Surrogate | None = None, density: MembraneDensity | None = None
+    neuron: Neuron, surrogate: Surrogate | str | None = None, density: MembraneDensity | None = None
 ) -> Bias:
     """The bias of the neuron's surrogate, or of another one.
 
@@ -79,8 +79,8 @@ def surrogate_bias(
     (1.31, 0.03)
     """
     if surrogate is not None:
-        neuron = copy.deepcopy(neuron)
-        neuron.surrogate = surrogate  # the neuron holds the progress of one that evolves
+        neuron = copy.deepcopy(neuron)  # which holds the progress of one that evolves
+        neuron.surrogate = create_surrogate(surrogate)
     chosen = neuron.surrogate
     pi = neuron.density() if density is None else density
     u_th, origin = number(neuron.threshold), number(neuron.origin)
