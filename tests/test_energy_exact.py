@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from quadspike import QuadspikeError
+from quadspike import QIF, QuadspikeError, Timed
 from quadspike.analysis.energy.counts import synaptic_operations
 from quadspike.analysis.energy.report import energy
 from quadspike.models import Block, Network, create_model
@@ -272,6 +272,20 @@ def test_what_is_no_number_is_refused_and_worth_nothing_is_no_spike(neuron):
     nn.init.constant_(network.first.weight, float("nan"))
     with pytest.raises(QuadspikeError, match="'last' received values that are not finite"):
         energy(network, (6,), inputs=x)
+
+
+def test_spikes_of_a_neuron_that_a_module_of_one_s_own_runs_are_no_currents():
+    class Bare(Timed):
+        def __init__(self):
+            super().__init__()
+            self.neuron, self.last = QIF(), nn.Linear(4, 2)
+
+        def forward(self, x, call):
+            return self.last(self.neuron(call.unflatten(x)).flatten(0, 1))
+
+    network = Network(nn.Linear(6, 4), Soma(4), nn.Linear(4, 4), Bare())
+    report = energy(network, (6,), rates=0.1)
+    assert [row.layer for row in report.rows if row.acs] == ["2", "3.last"]
 
 
 def test_an_image_that_is_read_again_is_still_real():

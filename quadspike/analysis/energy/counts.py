@@ -17,6 +17,7 @@ from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.models.mode import evaluating
 from quadspike.models.synapses import Synapse
+from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
 
@@ -106,9 +107,10 @@ def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
     def observe(label: str, module: nn.Module, x: Tensor, out: Tensor) -> None:
         nonlocal fired
         if isinstance(module, Soma):
-            fired = True
             neuron = module.neuron
             layers.append(SomaCount(label, neuron.name, out[0].numel(), neuron.macs_per_step))
+        if isinstance(module, Soma | Neuron):
+            fired = True
             return
         reads_real = not fired or any(_same_memory(x, each) for each in real)
         if isinstance(module, Synapse):
