@@ -14,8 +14,8 @@ from torch.autograd.profiler_util import FunctionEventAvg
 from torch.profiler import ProfilerActivity
 
 from quadspike.benchmark.contenders import best_own
-from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
+from quadspike.benchmark.setting import Job, attempt
 from quadspike.benchmark.timing import Work, copy_rate
 from quadspike.soma import Soma
 from quadspike.training.plan import wait
