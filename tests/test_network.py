@@ -110,6 +110,15 @@ def test_a_residual_reaches_the_last_soma_of_nested_chains_or_is_refused():
         Chain(inner, nn.ReLU())(x, Call(1, 4), residual)
 
 
+def test_a_slice_goes_on_as_the_network_does():
+    model = create_model("mlp", in_channels=1, timesteps=2, readout="last").eval()
+    body, x = model[:-1], torch.randn(3, 1, 8, 8)
+    assert torch.equal(model.predict(model(x)), model.classifier(body.predict(body(x))))
+    assert (body.timesteps, body.readout, body.training) == (2, "last", False)
+    assert model[1:].input_rank == 2
+    assert model[-1] is model.classifier
+
+
 class Plain(nn.Module):
     def __init__(self):
         super().__init__()

@@ -70,6 +70,20 @@ class Network(Chain):
             raise QuadspikeError(f"input_rank must be one of {list(_SHAPES)}, got {input_rank!r}")
         self.config: dict[str, Any] | None = None
 
+    def __getitem__(self, idx: slice | int) -> nn.Sequential | nn.Module:
+        """A layer, or of a slice a network with this one's steps and readout."""
+        if not isinstance(idx, slice):
+            return super().__getitem__(idx)
+        begins = idx.indices(len(self))[0] == 0
+        part = Network(
+            OrderedDict(list(self._modules.items())[idx]),
+            timesteps=self.timesteps,
+            readout=self.readout,
+            input_rank=self.input_rank if begins else None,
+        )
+        part.training = self.training
+        return part
+
     @overload  # type: ignore[override]
     def forward(
         self, x: Tensor, taps: None = None, key: Key | None = None, timesteps: int | None = None
