@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -220,7 +220,11 @@ def _observe(
                 spikes = out / torch.where(worth == 0, 1, worth)  # of nothing, nothing
                 scaled.append((out, spikes))
 
-    with _hooked(model, hook), torch.no_grad():
+    with evaluating(model), ExitStack() as hooks, torch.no_grad():
+        for name, module in model.named_modules():
+            if isinstance(module, Synapse | Soma) or not any(module.children()):
+                observed = partial(hook, name)
+                hooks.enter_context(module.register_forward_hook(observed, with_kwargs=True))
         if not model.somas():
             return model(x, timesteps=timesteps), {}
         logits, seen = model(x, taps="rate", timesteps=timesteps)
@@ -236,17 +240,6 @@ def _plain_spikes(x: Tensor, scaled: list[tuple[Tensor, Tensor]]) -> Tensor:
 
 def _same_memory(one: Tensor, other: Tensor) -> bool:
     return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
-
-
-@contextmanager
-def _hooked(model: Network, hook: Callable[..., None]) -> Iterator[None]:
-    """Evaluation mode with hooks; the user's modes come back and the hooks go, whatever happens."""
-    with evaluating(model), ExitStack() as hooks:
-        for name, module in model.named_modules():
-            if isinstance(module, Synapse | Soma) or not any(module.children()):
-                observed = partial(hook, name)
-                hooks.enter_context(module.register_forward_hook(observed, with_kwargs=True))
-        yield
 
 
 def _uncounted(model: Network) -> tuple[str, ...]:
