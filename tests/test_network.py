@@ -337,7 +337,11 @@ def test_bad_inputs_are_refused(x, message):
         (lambda: small()(torch.zeros(3, 2, 2, 6, 6), timesteps=2), "sequence of 3 steps"),
         (lambda: Network(nn.Linear(4, 2), input_rank=5), "input_rank"),
         (lambda: Network(nn.Linear(4, 2))(torch.zeros(1, 3)), "4 input channels, got 3"),
-        (lambda: create_model("mlp")(torch.zeros(1, 1, 8, 8)), "192 numbers a sample, got 64"),
+        (lambda: create_model("mlp")(torch.zeros(1, 1, 8, 8)), "for 192 numbers a sample, got 64"),
+        (
+            lambda: create_model("vggsnn", image_size=16)(torch.zeros(1, 3, 32, 32)),
+            "layer 'classifier' is for 512 numbers a sample, got 2048: .* of another size",
+        ),
         (lambda: small().predict(torch.zeros(3, 5)), r"\[T, B, classes\], got \(3, 5\)"),
         (lambda: small().predict((torch.zeros(2, 3, 5), {})), r"\[T, B, classes\], got tuple"),
         (lambda: Dropout("a"), "0 <= p < 1"),

@@ -49,6 +49,11 @@ def run_in_order(
                 "time; put it into a soma, Soma(channels, neuron, norm=None) or with a norm"
             )
         else:
+            if type(module) is nn.Linear and x.shape[-1] != module.in_features:
+                raise QuadspikeError(
+                    f"layer {call.name(module)!r} is for {module.in_features} numbers a sample, "
+                    f"got {x.shape[-1]}: the input is of another size than the network was made for"
+                )
             x = module(x)
     return x
 

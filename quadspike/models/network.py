@@ -196,13 +196,6 @@ class Network(Chain):
     def _check_first(self, x: Tensor) -> None:
         """Refuse what the first synapse cannot take, before torch does in terms of matrices."""
         first = _first_layer(self)
-        if _is_whole_flatten(first) and first is self[0] and len(self) > 1:
-            first, numbers = _first_layer(self[1]), x[0].numel()
-            if type(first) is nn.Linear and numbers != first.in_features:
-                raise QuadspikeError(
-                    f"the network takes {first.in_features} numbers a sample, got {numbers} in "
-                    f"{tuple(x.shape)}; make it for that size"
-                )
         wanted = getattr(first, "in_channels", None)
         if wanted is None and self.input_rank == 2:
             wanted = getattr(first, "in_features", None)
@@ -248,10 +241,6 @@ def _check_inside(caller: nn.Module, module: nn.Module, name: str) -> None:
             )
         # A list runs nothing itself: what holds it does.
         _check_inside(caller if listed else child, child, where)
-
-
-def _is_whole_flatten(module: nn.Module | None) -> bool:
-    return type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
 
 
 def _first_layer(module: nn.Module) -> nn.Module | None:

@@ -125,7 +125,7 @@ def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
 
     try:
         logits, _ = _observe(model, observe, frames, timesteps)
-    except RuntimeError as error:  # how torch says that a size does not fit
+    except (QuadspikeError, RuntimeError) as error:  # torch's, of a size
         raise QuadspikeError(
             f"the network cannot run on input {tuple(frames.shape)}: {error}"
         ) from error
