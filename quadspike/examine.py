@@ -63,8 +63,7 @@ class Subject:
         """With the weights asked for."""
         if weights == "initial":
             model = make_network(self.recipe, data.geometry)
-            first = self.folder.first_weights(None, resume=True) if self.folder else None
-            if first is not None and self.folder is not None:
+            if self.folder and (first := self.folder.first_weights(None, resume=True)):
                 self.folder.check_first_weights(first)
                 load_weights(model, first)
             return model

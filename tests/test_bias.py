@@ -74,6 +74,10 @@ def test_the_share_inside_a_window_of_height_one_is_its_mean_slope():
         assert surrogate_bias(QIF(), window).shift.surrogate == pytest.approx(expected, rel=1e-9)
 
 
+def test_a_surrogate_may_be_named():
+    assert surrogate_bias(QIF(), "arctan") == surrogate_bias(QIF(), ArcTan())
+
+
 def test_a_neuron_that_learns_its_numbers_has_the_same_bias():
     assert surrogate_bias(LearnedQIF()).shift.ratio == pytest.approx(
         surrogate_bias(QIF()).shift.ratio, rel=1e-6

@@ -194,12 +194,6 @@ def test_energy_beside_the_paper(capsys):
     assert "Contradicts the paper's own rule" in out
 
 
-def test_figures_of_complex_roots(tmp_path):
-    arguments = ["--resting", "0.1", "5.0", "--u-th", "0.6", "--only", "recurrence"]
-    assert run_cli("figures", str(tmp_path), *arguments, "--formats", "png") == 0
-    assert (tmp_path / "recurrence.png").exists()
-
-
 @pytest.mark.parametrize("given", [[], ["0"], ["0", "a"]])
 def test_resting_without_its_two_numbers_is_refused_in_plain_words(given, capsys):
     assert run_cli("figures", "out", "--resting", *given) == 2
@@ -208,11 +202,10 @@ def test_resting_without_its_two_numbers_is_refused_in_plain_words(given, capsys
     assert "[bold]" not in said
 
 
-def test_figures_of_other_parameters(capsys, tmp_path):
-    code = run_cli(
-        "figures", str(tmp_path / "out"), "--formats", "png", "--only", "recurrence", "--u2", "0.3"
-    )
-    assert code == 0
+@pytest.mark.parametrize("given", ["--u2 0.3", "--resting 0.1 5.0 --u-th 0.6"])
+def test_figures_of_other_parameters(given, capsys, tmp_path):
+    chosen = ["--formats", "png", "--only", "recurrence", *given.split()]
+    assert run_cli("figures", str(tmp_path / "out"), *chosen) == 0
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["recurrence.png"]
     assert "recurrence.png" in capsys.readouterr().out
 

@@ -6,7 +6,13 @@ from decimal import Decimal
 
 import pytest
 
-from quadspike.analysis.energy.paper import agrees, compare_with_paper, implied_rate, paper_table
+from quadspike.analysis.energy.paper import (
+    agrees,
+    compare_with_paper,
+    count_network,
+    implied_rate,
+    paper_table,
+)
 from quadspike.analysis.energy.report import energy
 from tests.energy_networks import PAPER_NETWORKS, network_for
 
@@ -32,6 +38,14 @@ def test_the_papers_rows_are_as_printed():
     ]
     shares = [str(r.overhead_percent) for r in paper_table()]
     assert shares == ["1.20", "1.21", "0.94", "0.96", "1.07", "3.23", "1.48"]
+
+
+@pytest.mark.parametrize(("model", "geometry"), PAPER_NETWORKS)
+def test_counts_of_the_papers_networks(model, geometry):
+    report = count_network(model, geometry)
+    counts = report.macs_per_step, report.acs_per_step, report.neurons
+    assert counts == PAPER_NETWORKS[model, geometry]
+    assert report.uncounted == ()
 
 
 def test_every_cell_of_the_papers_table(cells):

@@ -148,11 +148,6 @@ def test_cobweb_starts_once_in_each_region_and_beyond() -> None:
     assert values[0] < 0 < values[1] < 0.5 < values[2] < 4.5 < values[3]
 
 
-def test_cobweb_refuses_a_start_that_is_no_number() -> None:
-    with pytest.raises(QuadspikeError, match="nan"):
-        figures.cobweb(QIF(), starts=[float("nan")])
-
-
 def test_membrane_density_shows_the_windows_and_their_shares() -> None:
     neuron = QIF()
     figure = figures.membrane_density(neuron)

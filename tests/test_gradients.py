@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from quadspike import LIF, QIF, Network, Soma, create_model
+from quadspike import LIF, QIF, Chain, Network, QuadspikeError, Soma, Timed, create_model
 from quadspike.analysis.gradients import examine
 from quadspike.analysis.traces import trace
 from quadspike.neurons import GLIF, NEURONS, PLIF, TrainedTernary
@@ -37,6 +37,23 @@ def test_looking_changes_nothing():
     assert not model.training
     assert {soma.backend for soma in model.somas().values()} == {"auto"}
     assert not any("excess" in vars(soma.neuron) for soma in model.somas().values())
+
+
+def test_a_soma_that_did_not_run_is_left_out():
+    class Half(Timed):
+        def __init__(self):
+            super().__init__()
+            self.used, self.unused = (Chain(nn.Linear(6, 6), Soma(6)) for _ in range(2))
+
+        def forward(self, x, call):
+            return self.used(x, call)
+
+    net, x = Network(nn.Linear(6, 6), Soma(6), Half(), nn.Linear(6, 2)), torch.randn(8, 6)
+    found = examine(net, lambda net: net(x).square().mean())
+    assert [layer["layer"] for layer in found["layers"]] == ["1", "2.used.1"]
+    with pytest.raises(QuadspikeError, match="the loss must call the network it is given"):
+        examine(net, lambda _: net(x).square().mean())
+    assert net[0].weight.grad is None
 
 
 def test_a_surrogate_that_draws_is_looked_at_without_torch_s_random_numbers():

@@ -111,6 +111,15 @@ def test_a_residual_reaches_the_last_soma_of_nested_chains_or_is_refused():
         Chain(inner, nn.ReLU())(x, Call(1, 4), residual)
 
 
+def test_a_slice_goes_on_as_the_network_does():
+    model = create_model("mlp", in_channels=1, timesteps=2, readout="last").eval()
+    body, x = model[:-1], torch.randn(3, 1, 8, 8)
+    assert torch.equal(model.predict(model(x)), model.classifier(body.predict(body(x))))
+    assert (body.timesteps, body.readout, body.training) == (2, "last", False)
+    assert model[1:].input_rank == 2
+    assert model[-1] is model.classifier
+
+
 class Plain(nn.Module):
     def __init__(self):
         super().__init__()
@@ -124,6 +133,14 @@ def test_what_cannot_be_told_about_time_is_refused():
         Network(nn.Linear(2, 2), Network(nn.Linear(2, 2)))
     with pytest.raises(QuadspikeError, match="1: a chain cannot run a ModuleList"):
         Network(nn.Linear(2, 2), nn.ModuleList([Soma(2)]))
+
+
+@pytest.mark.parametrize("body", [nn.Sequential, Chain])
+def test_a_neuron_that_stands_in_a_chain_is_refused(body):
+    """It takes [T, B, ...] and would run over the images of a batch as over time."""
+    net = Network(nn.Linear(3, 4), body(QIF()), nn.Linear(4, 2))
+    with pytest.raises(QuadspikeError, match=r"a chain cannot run a QIF.* Soma\(channels, neuron"):
+        net(torch.randn(5, 3))
 
 
 def test_a_module_of_one_s_own_may_hold_what_it_runs_in_lists():
@@ -321,7 +338,11 @@ def test_bad_inputs_are_refused(x, message):
         (lambda: small()(torch.zeros(3, 2, 2, 6, 6), timesteps=2), "sequence of 3 steps"),
         (lambda: Network(nn.Linear(4, 2), input_rank=5), "input_rank"),
         (lambda: Network(nn.Linear(4, 2))(torch.zeros(1, 3)), "4 input channels, got 3"),
-        (lambda: create_model("mlp")(torch.zeros(1, 1, 8, 8)), "192 numbers a sample, got 64"),
+        (lambda: create_model("mlp")(torch.zeros(1, 1, 8, 8)), "for 192 numbers a sample, got 64"),
+        (
+            lambda: create_model("vggsnn", image_size=16)(torch.zeros(1, 3, 32, 32)),
+            "layer 'classifier' is for 512 numbers a sample, got 2048: .* of another size",
+        ),
         (lambda: small().predict(torch.zeros(3, 5)), r"\[T, B, classes\], got \(3, 5\)"),
         (lambda: small().predict((torch.zeros(2, 3, 5), {})), r"\[T, B, classes\], got tuple"),
         (lambda: Dropout("a"), "0 <= p < 1"),

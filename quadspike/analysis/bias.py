@@ -19,12 +19,13 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from quadspike.analysis.dynamics import number
+from quadspike.analysis.dynamics import Array, number
 from quadspike.neurons import MembraneDensity, Neuron
-from quadspike.surrogates import Surrogate
+from quadspike.surrogates import Surrogate, create_surrogate
+
+Function = Callable[[Array], Array]
 
 _NODES = 200
 _REACH = 10.0
@@ -65,7 +66,7 @@ class Bias:
 
 
 def surrogate_bias(
-    neuron: Neuron, surrogate: Surrogate | None = None, density: MembraneDensity | None = None
+    neuron: Neuron, surrogate: Surrogate | str | None = None, density: MembraneDensity | None = None
 ) -> Bias:
     """The bias of the neuron's surrogate, or of another one.
 
@@ -78,18 +79,18 @@ def surrogate_bias(
     (1.31, 0.03)
     """
     if surrogate is not None:
-        neuron = copy.deepcopy(neuron)
-        neuron.surrogate = surrogate  # the neuron holds the progress of one that evolves
+        neuron = copy.deepcopy(neuron)  # which holds the progress of one that evolves
+        neuron.surrogate = create_surrogate(surrogate)
     chosen = neuron.surrogate
     pi = neuron.density() if density is None else density
     u_th, origin = number(neuron.threshold), number(neuron.origin)
     given = chosen.constants(neuron)
     constants = type(given)(*(number(c) if isinstance(c, Tensor) else c for c in given))
 
-    def slope(u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def slope(u: Array) -> Array:
         return np.asarray(chosen.mean_slope(torch.from_numpy(u - origin), constants))
 
-    def standardised(u: NDArray[np.float64]) -> NDArray[np.float64]:
+    def standardised(u: Array) -> Array:
         return (u - pi.mean) / pi.std
 
     excesses = (*chosen.reach(neuron), *chosen.corners(neuron))
@@ -97,7 +98,7 @@ def surrogate_bias(
     low, high = (pi.mean + side * _REACH * pi.std for side in (-1, 1))
     ends = [min(low, inner[0]), *inner, max(high, inner[-1])]
 
-    def mean_slope(h: Callable[[NDArray[np.float64]], NDArray[np.float64]], least: float) -> float:
+    def mean_slope(h: Function, least: float) -> float:
         pieces = [pair for pair in pairwise(ends) if pair[0] >= least]
         return sum(_integral(lambda u: slope(u) * h(u) * pi.pdf(u), *pair) for pair in pieces)
 
@@ -113,9 +114,7 @@ def surrogate_bias(
     )
 
 
-def _integral(
-    f: Callable[[NDArray[np.float64]], NDArray[np.float64]], low: float, high: float
-) -> float:
+def _integral(f: Function, low: float, high: float) -> float:
     """Gauss-Legendre, between the places where a surrogate jumps or bends."""
     node, weight = np.polynomial.legendre.leggauss(_NODES)
     half = (high - low) / 2

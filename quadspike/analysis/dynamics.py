@@ -62,14 +62,12 @@ def fixed_points(neuron: QIF) -> tuple[FixedPoint, FixedPoint]:
     return rest, critical
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """An interval of membranes that f treats alike."""
 
     name: Literal["red", "blue", "green"]
     low: float
     high: float
-    meaning: str
 
 
 def regions(neuron: QIF) -> tuple[Region, ...]:
@@ -81,31 +79,15 @@ def regions(neuron: QIF) -> tuple[Region, ...]:
     >>> [(region.name, region.low, region.high) for region in regions(QIF())]
     [('red', -inf, 0.0), ('blue', 0.0, 0.5), ('green', 0.5, inf)]
     """
-    low, high = _zeros_or_vertex(neuron)
-    rest, critical = fixed_points(neuron)
-    red = Region(
-        "red",
-        -math.inf,
-        low,
-        "f(u) > 0 and falls: the more negative the membrane, the higher it is lifted, "
-        "so a negative voltage can be followed by a spike.",
+    vertex = _qif_constants(neuron).u_sum / 2
+    if not neuron.has_real_roots:
+        return Region("red", -math.inf, vertex), Region("green", vertex, math.inf)
+    low, high = sorted((number(neuron.u1), number(neuron.u2)))
+    return (
+        Region("red", -math.inf, low),
+        Region("blue", low, high),
+        Region("green", high, math.inf),
     )
-    course = "swings about rest" if rest.slope < 0 else "nears rest from one side"
-    blue = Region(
-        "blue",
-        low,
-        high,
-        f"{u_min(neuron):.3g} <= f(u) <= 0: a threshold above zero is out of reach without "
-        f"input, and the membrane {course}.",
-    )
-    green = Region(
-        "green",
-        high,
-        math.inf,
-        f"f(u) > 0 and rises: from u_r = {rest.u:.3g} to u_c = {critical.u:.3g} the membrane "
-        "leaks; beyond u_c it would run away, which a threshold below u_c prevents.",
-    )
-    return (red, blue, green) if neuron.has_real_roots else (red, green)
 
 
 def u_min(neuron: QIF) -> float:
@@ -210,29 +192,17 @@ def theorem_error(a: ArrayLike, u2: ArrayLike, u_th: float = 0.5) -> TheoremErro
     a_axis = np.atleast_1d(np.asarray(a, dtype=np.float64))
     u2_axis = np.atleast_1d(np.asarray(u2, dtype=np.float64))
     error = np.full((2, len(u2_axis), len(a_axis)), np.nan)
-    for (row, column), neuron in _allowed_neurons(a_axis, u2_axis, u_th).items():
-        error[:, row, column] = _theorem_error_of(neuron)
-    return TheoremError(a_axis, u2_axis, u_th, mean=error[0], std=error[1])
-
-
-def _theorem_error_of(neuron: QIF) -> tuple[float, float]:
-    p = constants(neuron)
-    exact = MembraneDensity.stationary(neuron, p, 0.0, p.u_th, nodes=_NODES)
-    mean, std = neuron.voltage_statistics()
-    return (mean - exact.mean) / exact.std, (std - exact.std) / exact.std
-
-
-def _allowed_neurons(a: Array, u2: Array, u_th: float) -> dict[tuple[int, int], QIF]:
-    """The neurons that exist on the plane, by (row, column)."""
-    neurons = {}
     with warnings.catch_warnings():  # a plane may well cross neurons whose rest is unstable
         warnings.simplefilter("ignore", QuadspikeWarning)
-        for row, column in np.ndindex(len(u2), len(a)):
+        for row, column in np.ndindex(error.shape[1:]):
             try:
-                neurons[row, column] = QIF(a=float(a[column]), u2=float(u2[row]), u_th=u_th)
+                neuron = QIF(a=float(a_axis[column]), u2=float(u2_axis[row]), u_th=u_th)
             except QuadspikeError:
                 continue
-    return neurons
+            exact = MembraneDensity.stationary(neuron, constants(neuron), 0.0, u_th, nodes=_NODES)
+            mean, std = neuron.voltage_statistics()
+            error[:, row, column] = (mean - exact.mean) / exact.std, (std - exact.std) / exact.std
+    return TheoremError(a_axis, u2_axis, u_th, mean=error[0], std=error[1])
 
 
 def constants(neuron: Neuron) -> Any:
@@ -255,12 +225,3 @@ def _qif_constants(neuron: QIF) -> Any:
     if not isinstance(neuron, QIF):
         raise QuadspikeError(f"only a QIF has this map; got {type(neuron).__name__}")
     return constants(neuron)
-
-
-def _zeros_or_vertex(neuron: QIF) -> tuple[float, float]:
-    """Between which membranes f <= 0; where f is least, twice, if it never is."""
-    p = _qif_constants(neuron)
-    if not neuron.has_real_roots:
-        return p.u_sum / 2, p.u_sum / 2
-    low, high = sorted((number(neuron.u1), number(neuron.u2)))
-    return low, high

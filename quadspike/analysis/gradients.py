@@ -148,7 +148,7 @@ def describe_block(block: BlockTrace, batch: int) -> dict[str, Any]:
     one, two = block.shortcut.grad, block.convolutions.grad
     if one is None or two is None:
         return dict.fromkeys(("shortcut", "convolutions", "share", "cosine"))
-    squares = _square(one) or 0.0, _square(two) or 0.0
+    squares = [float(path.double().square().sum()) for path in (one, two)]
     return {
         "shortcut": _rms(one, batch),
         "convolutions": _rms(two, batch),
@@ -162,7 +162,7 @@ def _square(x: Tensor | None) -> float | None:
 
 
 def _rms(x: Tensor | None, factor: float = 1.0) -> float | None:
-    return None if x is None else factor * math.sqrt((_square(x) or 0.0) / x.numel())
+    return None if x is None else factor * float(x.double().square().mean().sqrt())
 
 
 def _ratio(upper: float | None, lower: float | None) -> float | None:

@@ -28,10 +28,7 @@ def describe_layers(model: Network, x: Tensor) -> list[dict[str, Any]]:
     somas = model.somas()
     layers = []
     for label, values in seen.items():
-        soma = somas.get(label.split("@")[0])
-        if soma is None or "histogram" not in values:
-            continue
-        neuron = soma.neuron
+        neuron = somas[label.split("@")[0]].neuron
         layers.append(
             {
                 "layer": label,

@@ -66,16 +66,12 @@ def trace(model: Network, loss: Loss) -> Trace:
     """
     twin = copy.deepcopy(model).train()
     twin.zero_grad(set_to_none=True)
-    first: dict[nn.Module, tuple[str, nn.Module | None]] = {}
-    for name, synapse, soma in pairs(twin):
-        first.setdefault(soma, (name, synapse))
-    somas = {
-        name: SomaTrace(soma, synapse if isinstance(synapse, Synapse) else None)
-        for soma, (name, synapse) in first.items()
-        if isinstance(soma, Soma)
-    }
-    if not somas:
-        raise QuadspikeError("the network has no soma in a chain: there is nothing to trace")
+    found: dict[nn.Module, tuple[str, SomaTrace]] = {}
+    for name, before, soma in pairs(twin):
+        assert isinstance(soma, Soma)
+        synapse = before if isinstance(before, Synapse) else None
+        found.setdefault(soma, (name, SomaTrace(soma, synapse)))
+    somas = dict(found.values())
     for seen in somas.values():
         seen.soma.backend = "reference"
         vars(seen.soma.neuron)["excess"] = partial(_note_membrane, seen, seen.soma.neuron)
@@ -89,12 +85,17 @@ def trace(model: Network, loss: Loss) -> Trace:
             for path, part in (("shortcut", block.shortcut), ("convolutions", block.first)):
                 part.register_forward_pre_hook(partial(_note_path, paths[name], path))
     value = loss(twin)
+    somas = {name: seen for name, seen in somas.items() if seen.membranes}
+    if not somas:
+        raise QuadspikeError(
+            "no soma in a chain has run: the loss must call the network it is given, as in "
+            "lambda net: loss(net(x)), and that must have one"
+        )
     value.backward()
     for seen in somas.values():
         del vars(seen.soma.neuron)["excess"]
-    return Trace(
-        float(value.detach()), somas, {name: BlockTrace(**both) for name, both in paths.items()}
-    )
+    blocks = {name: BlockTrace(**both) for name, both in paths.items() if both}
+    return Trace(float(value.detach()), somas, blocks)
 
 
 def _note_membrane(seen: SomaTrace, neuron: Neuron, u: Tensor, p: Any) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from quadspike.benchmark.contenders import best_own
-from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
+from quadspike.benchmark.setting import Job, attempt
 from quadspike.benchmark.steps import time_step
 from quadspike.data.augment import cifar_test, cifar_train
 from quadspike.data.geometry import GEOMETRIES

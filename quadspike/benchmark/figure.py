@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from quadspike.analysis.figures.style import BLUE, GREY, new_figure, styled
-from quadspike.benchmark.record import Row
+from quadspike.benchmark.record import Row, place_of
 from quadspike.training.recipe import Recipe
 
 
@@ -16,10 +16,8 @@ def scaling_figure(rows: list[Row], recipe: Recipe) -> Figure:
     figure = new_figure(height=4.2)
     axes = figure.subplots(2, 2, sharex="col", squeeze=False)
     sides = {"by timesteps": ("timesteps", "time steps $T$"), "by batch_size": ("batch", "batch")}
-    held: Row = {"setting": recipe.name, "precision": recipe.precision, "part": "scaling"}
-    held |= {"timesteps": recipe.timesteps, "batch": recipe.batch_size}
     for column, (name, (field, label)) in enumerate(sides.items()):
-        wanted = {**held, "name": name}
+        wanted = {**place_of(recipe), "part": "scaling", "name": name}
         del wanted[field]
         mine = [row for row in rows if wanted.items() <= row.items() and "ms" in row]
         mine.sort(key=lambda row: row[field])

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import torch
 
-from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
+from quadspike.benchmark.setting import Job, attempt
 from quadspike.benchmark.timing import Captured, Peak, Work, timed
 from quadspike.deploy import fold
 from quadspike.models import Network

@@ -14,8 +14,8 @@ from torch.autograd.profiler_util import FunctionEventAvg
 from torch.profiler import ProfilerActivity
 
 from quadspike.benchmark.contenders import best_own
-from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
+from quadspike.benchmark.setting import Job, attempt
 from quadspike.benchmark.timing import Work, copy_rate
 from quadspike.soma import Soma
 from quadspike.training.plan import wait
@@ -129,10 +129,9 @@ def soma_bytes(job: Job) -> int:
     """
     total = 0
 
-    def add(module: Soma, args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> None:
+    def add(module: Soma, args: tuple[Any, ...], out: Tensor) -> None:
         nonlocal total
-        given = {**dict(zip(("x", "call", "residual"), args, strict=False)), **kwargs}
-        x, residual = given["x"], given.get("residual")
+        x, _, residual = args
         total += (5 * x.numel() + 3 * out.numel()) * out.element_size()
         if residual is not None:
             passes = 4 if module.residual == "before" else 1
@@ -141,7 +140,7 @@ def soma_bytes(job: Job) -> int:
     model = job.setting.network(job.device)
     with ExitStack() as hooks:
         for soma in model.somas().values():
-            hooks.enter_context(soma.register_forward_hook(add, with_kwargs=True))
+            hooks.enter_context(soma.register_forward_hook(add))
         with autocast(job.setting.recipe, job.device):
             model(job.setting.batch(job.device)[0])
     return total

@@ -19,6 +19,16 @@ Row = dict[str, Any]
 _KEY = ("part", "setting", "timesteps", "batch", "precision", "name")
 
 
+def place_of(recipe: Recipe) -> Row:
+    """What tells the rows of one setting from others."""
+    return {
+        "setting": recipe.name,
+        "timesteps": recipe.timesteps,
+        "batch": recipe.batch_size,
+        "precision": recipe.precision,
+    }
+
+
 def surroundings(device: torch.device) -> Row:
     """The device and the versions of everything that takes part."""
     found = {package: version_of(package) for package in ("spikingjelly", "snntorch")}
@@ -130,18 +140,8 @@ _SHOWN = {
 
 def summary_table(rows: list[Row], recipe: Recipe) -> Table:
     """The steps of one setting beside the floor and beside SpikingJelly's best."""
-    wanted = {
-        "setting": recipe.name,
-        "timesteps": recipe.timesteps,
-        "batch": recipe.batch_size,
-        "precision": recipe.precision,
-    }
-    steps = [
-        row
-        for row in rows
-        if row["part"] in ("step", "floor", "peers")
-        and all(row[field] == value for field, value in wanted.items())
-    ]
+    mine = [row for row in rows if place_of(recipe).items() <= row.items()]
+    steps = [row for row in mine if row["part"] in ("step", "floor", "peers")]
     floor = _best(steps, "floor")
     theirs = _best(steps, "sj-")
     ours = _best(steps, "ours")

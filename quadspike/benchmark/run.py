@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from quadspike.benchmark.contenders import OWN, PEERS
 from quadspike.benchmark.epoch import epoch
 from quadspike.benchmark.inference import inference
-from quadspike.benchmark.job import Job
 from quadspike.benchmark.profile import profile
 from quadspike.benchmark.record import Record, Row
+from quadspike.benchmark.setting import Job
 from quadspike.benchmark.steps import ceilings, floor, own_steps, peer_steps, scaling
 from quadspike.errors import QuadspikeError, check_name
 from quadspike.training.distributed import current

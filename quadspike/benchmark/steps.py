@@ -7,9 +7,8 @@ from dataclasses import asdict
 
 from quadspike.benchmark.contenders import OWN, PEERS, Contender, best_own
 from quadspike.benchmark.floor import DTYPES, Floor
-from quadspike.benchmark.job import Job, attempt
 from quadspike.benchmark.record import Row
-from quadspike.benchmark.setting import Setting
+from quadspike.benchmark.setting import Job, Setting, attempt
 from quadspike.benchmark.timing import Captured, Peak, Work, copy_rate, matrix_rate, timed
 
 

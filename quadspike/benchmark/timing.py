@@ -83,9 +83,9 @@ def _clock(work: Work, runs: int) -> list[float]:
 class Captured:
     """Work as one CUDA graph; every tensor it touches must stay where it is."""
 
-    def __init__(self, work: Work, warm_ups: int = 3) -> None:
+    def __init__(self, work: Work) -> None:
         self._work = work  # a graph does not keep alive what it reads
-        warm_up(work, warm_ups)
+        warm_up(work, 3)
         self._replay = capture(work)
 
     def __call__(self) -> None:
@@ -97,8 +97,8 @@ class Peak:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        gc.collect()
         if device.type == "cuda":
+            gc.collect()
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats(device)
             self._before = torch.cuda.memory_allocated(device)

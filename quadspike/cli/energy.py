@@ -63,7 +63,7 @@ def energy(
         device: Of a run: auto, cpu, cuda or cuda:N.
     """
     from quadspike.analysis.energy import EnergyCosts, beside_table, paper_tables, report_table
-    from quadspike.analysis.energy.numbers import write_report
+    from quadspike.analysis.energy.beside import write_report
     from quadspike.analysis.energy.request import EnergyRequest
     from quadspike.atomic import check_file
     from quadspike.errors import QuadspikeError

@@ -59,13 +59,11 @@ def layers(
 
     if not subjects:
         raise QuadspikeError("name a run's folder or a recipe: quadspike layers digits-cnn")
-    for file in (out, figure, membranes):
-        if file is not None:
-            check_file(file)
-    if figure is not None:
-        figure_format(figure)
+    for file in filter(None, (out, figure, membranes)):
+        check_file(file)
+    for picture in filter(None, (figure, membranes)):
+        figure_format(picture)
     if membranes is not None:
-        figure_format(membranes)
         check_overlay(len(subjects))
     found = []
     for subject in subjects:

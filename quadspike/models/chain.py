@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from quadspike.call import Call, Timed
 from quadspike.errors import QuadspikeError
+from quadspike.neurons import Neuron
 from quadspike.randomness import fresh_key, of_batch
 from quadspike.soma import Soma
 
@@ -42,7 +43,17 @@ def run_in_order(
             x = run_in_order(module, x, call, late)
         elif isinstance(module, Timed):
             x = module(x, call)
+        elif isinstance(module, Neuron):
+            raise QuadspikeError(
+                f"a chain cannot run a {type(module).__name__}, which would take the batch for "
+                "time; put it into a soma, Soma(channels, neuron, norm=None) or with a norm"
+            )
         else:
+            if type(module) is nn.Linear and x.shape[-1] != module.in_features:
+                raise QuadspikeError(
+                    f"layer {call.name(module)!r} is for {module.in_features} numbers a sample, "
+                    f"got {x.shape[-1]}: the input is of another size than the network was made for"
+                )
             x = module(x)
     return x
 

@@ -118,7 +118,8 @@ def load_model(path: str | Path, **overrides: Any) -> Network:
             f"the configuration in {target} is none of this version of quadspike; use the version "
             "that wrote it"
         )
-    check_overrides(overrides)
+    for name in overrides:
+        check_name("option of a model", name, _options())
     return rebuild({**config, **overrides}, tensors, target)
 
 
@@ -138,12 +139,6 @@ def hold_initial_membranes(model: Network, tensors: dict[str, Tensor]) -> None:
     for name, soma in model.somas().items():
         if (initial_u := tensors.get(f"{name}.initial_u")) is not None:
             soma.start_from(initial_u)
-
-
-def check_overrides(overrides: dict[str, Any]) -> None:
-    """Only what `create_model` takes can be overridden."""
-    for name in overrides:
-        check_name("option of a model", name, _options())
 
 
 def _options() -> list[str]:

@@ -64,11 +64,25 @@ class Network(Chain):
         check_name("readout", readout, get_args(Readout))
         self.timesteps = check_count("timesteps", timesteps)
         self.readout: Readout = readout
-        self._check_nesting()
+        _check_inside(self, self, "")
         self.input_rank = self._guess_rank() if input_rank is None else input_rank
         if self.input_rank not in _SHAPES:
             raise QuadspikeError(f"input_rank must be one of {list(_SHAPES)}, got {input_rank!r}")
         self.config: dict[str, Any] | None = None
+
+    def __getitem__(self, idx: slice | int) -> nn.Sequential | nn.Module:
+        """A layer, or of a slice a network with this one's steps and readout."""
+        if not isinstance(idx, slice):
+            return super().__getitem__(idx)
+        begins = idx.indices(len(self))[0] == 0
+        part = Network(
+            OrderedDict(list(self._modules.items())[idx]),
+            timesteps=self.timesteps,
+            readout=self.readout,
+            input_rank=self.input_rank if begins else None,
+        )
+        part.training = self.training
+        return part
 
     @overload  # type: ignore[override]
     def forward(
@@ -184,13 +198,6 @@ class Network(Chain):
     def _check_first(self, x: Tensor) -> None:
         """Refuse what the first synapse cannot take, before torch does in terms of matrices."""
         first = _first_layer(self)
-        if _is_whole_flatten(first) and first is self[0] and len(self) > 1:
-            first, numbers = _first_layer(self[1]), x[0].numel()
-            if type(first) is nn.Linear and numbers != first.in_features:
-                raise QuadspikeError(
-                    f"the network takes {first.in_features} numbers a sample, got {numbers} in "
-                    f"{tuple(x.shape)}; make it for that size"
-                )
         wanted = getattr(first, "in_channels", None)
         if wanted is None and self.input_rank == 2:
             wanted = getattr(first, "in_features", None)
@@ -217,13 +224,9 @@ class Network(Chain):
             "[B, C, H, W] or input_rank=2 for vectors [B, features]"
         )
 
-    def _check_nesting(self) -> None:
-        """Every module that needs the call must be reached by one that passes it on."""
-        _check_inside(self, self, "")
-
 
 def _check_inside(caller: nn.Module, module: nn.Module, name: str) -> None:
-    """Refuse what stands in `module` and cannot be reached; `caller` runs it."""
+    """Refuse what needs the call in `module` and is not given it by `caller`, which runs it."""
     for label, child in module.named_children():
         where = f"{name}.{label}".lstrip(".")
         if isinstance(child, Network):
@@ -240,10 +243,6 @@ def _check_inside(caller: nn.Module, module: nn.Module, name: str) -> None:
             )
         # A list runs nothing itself: what holds it does.
         _check_inside(caller if listed else child, child, where)
-
-
-def _is_whole_flatten(module: nn.Module | None) -> bool:
-    return type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
 
 
 def _first_layer(module: nn.Module) -> nn.Module | None:

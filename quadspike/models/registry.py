@@ -208,12 +208,9 @@ def seeded(seed: int | None) -> Iterator[None]:
         return
     if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**64:
         raise QuadspikeError(f"seed must be a whole number of at most 64 bits, got {seed!r}")
-    before = torch.get_rng_state()
-    try:
+    with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         yield
-    finally:
-        torch.set_rng_state(before)
 
 
 def initialize(net: nn.Module, initial_gain: float = 1.0) -> None:

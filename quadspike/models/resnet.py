@@ -25,7 +25,6 @@ class ResidualForm:
     identity_norm: bool = False
 
     def __post_init__(self) -> None:
-        check_name("residual form", self.residual, RESIDUALS)
         if self.residual == "fire-then-sum" and self.identity_norm:
             raise QuadspikeError(
                 "fire-then-sum adds spikes, which identity_norm=True would make real numbers: "

@@ -1,14 +1,7 @@
 """What a network costs: operations, energy, and the paper's own account of both."""
 
-from quadspike.analysis.energy.counts import count_operations, measure, synaptic_operations
 from quadspike.analysis.energy.paper import compare_with_paper, paper_table
-from quadspike.analysis.energy.report import (
-    EnergyCosts,
-    EnergyReport,
-    EnergyRow,
-    Totals,
-    energy,
-)
+from quadspike.analysis.energy.report import EnergyCosts, EnergyReport, EnergyRow, Totals, energy
 from quadspike.analysis.energy.table import beside_table, paper_tables, report_table
 
 __all__ = [
@@ -18,11 +11,8 @@ __all__ = [
     "Totals",
     "beside_table",
     "compare_with_paper",
-    "count_operations",
     "energy",
-    "measure",
     "paper_table",
     "paper_tables",
     "report_table",
-    "synaptic_operations",
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from quadspike.analysis.energy.paper import (
@@ -13,6 +15,10 @@ from quadspike.analysis.energy.paper import (
     printed_cells,
 )
 from quadspike.analysis.energy.report import COSTS_45NM, PJ_PER_MJ, EnergyReport
+from quadspike.atomic import write_text
+
+FORMAT = 1
+"""Of the file of `write_report`."""
 
 
 @dataclass(frozen=True)
@@ -97,3 +103,12 @@ class BesidePaper:
             },
             "implied_rate": self.implied_rate,
         }
+
+
+def write_report(
+    path: Path, report: EnergyReport, about: dict[str, Any], beside: BesidePaper | None
+) -> None:
+    """All numbers as JSON, after what they are `about`; `paper` is None where it has none."""
+    paper = None if beside is None else beside.numbers()
+    content = {"format": FORMAT, **about, **report.numbers(), "paper": paper}
+    write_text(path, json.dumps(content, indent=1) + "\n")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from quadspike.errors import QuadspikeError
 from quadspike.models import Network
 from quadspike.models.mode import evaluating
 from quadspike.models.synapses import Synapse
+from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm
 from quadspike.soma import Soma
 
@@ -25,8 +26,8 @@ from quadspike.soma import Soma
 class SynapseCount:
     """A convolution or linear layer: `macs` per evaluation, `evaluations` per sample.
 
-    `macs` is the nominal count, image borders padded. `real` says that no neuron fired
-    before its input, which is real-valued, so that each operation multiplies.
+    `macs` is the nominal count, image borders padded. `real` says that no neuron fired since the
+    network's input or the synapse before, so that each operation multiplies.
     """
 
     layer: str
@@ -94,36 +95,54 @@ class Measurement:
 
 
 def count_operations(model: Network, frames: Tensor, timesteps: int) -> Counts:
-    """Count by one pass over `frames`, a batch of one sample whose values do not matter."""
-    layers: list[SynapseCount | SomaCount] = []
+    """Count by one pass over `frames`, a batch of one sample whose values do not matter.
 
-    def observe(label: str, module: nn.Module, x: Tensor, out: Tensor, real: bool) -> None:
+    What a synapse gives is real-valued until a neuron has read it, and so is what any other layer
+    makes of it; so is all there is before any neuron has fired, for one that reads it later too.
+    """
+    layers: list[SynapseCount | SomaCount] = []
+    real: list[Tensor] = []
+    fired = False
+
+    def observe(label: str, module: nn.Module, x: Tensor, out: Tensor) -> None:
+        nonlocal fired
         if isinstance(module, Soma):
             neuron = module.neuron
             layers.append(SomaCount(label, neuron.name, out[0].numel(), neuron.macs_per_step))
-        elif isinstance(module, Synapse):
+        if isinstance(module, Soma | Neuron):
+            fired = True
+            return
+        reads_real = not fired or any(_same_memory(x, each) for each in real)
+        if isinstance(module, Synapse):
             kind = "linear" if isinstance(module, nn.Linear) else "conv"
             weight = module.weight
             macs = weight.numel() * (out[0].numel() // weight.shape[0])
-            layers.append(SynapseCount(label, kind, macs, x.shape[0], real))
+            layers.append(SynapseCount(label, kind, macs, x.shape[0], reads_real))
+        if reads_real:
+            real.append(x)
+        if reads_real or isinstance(module, Synapse):
+            real.append(out)
 
     try:
         logits, _ = _observe(model, observe, frames, timesteps)
-    except RuntimeError as error:  # how torch says that a size does not fit
+    except (QuadspikeError, RuntimeError) as error:  # torch's, of a size
         raise QuadspikeError(
             f"the network cannot run on input {tuple(frames.shape)}: {error}"
         ) from error
     return Counts(tuple(layers), logits.shape[-1], _uncounted(model))
 
 
-def measure(model: Network, batches: Iterable[Tensor], timesteps: int, static: bool) -> Measurement:
+def measure(
+    model: Network, batches: Iterable[Tensor], timesteps: int, static: bool, counts: Counts
+) -> Measurement:
     """Run `batches` and add up what arrives at each synapse and how often each soma fires."""
     result = Measurement()
+    real = {c.layer for c in counts.layers if isinstance(c, SynapseCount) and c.real}
 
-    def observe(label: str, module: nn.Module, x: Tensor, out: Tensor, real: bool) -> None:
+    def observe(label: str, module: nn.Module, x: Tensor, out: Tensor) -> None:
         del out
         if isinstance(module, Synapse):
-            result.traffic.setdefault(label, Traffic()).add(module, x, real)
+            result.traffic.setdefault(label, Traffic()).add(module, x, label in real)
 
     for batch in batches:
         samples = batch.shape[0 if static else 1]
@@ -164,7 +183,7 @@ def synaptic_operations(synapse: Synapse, x: Tensor) -> float:
     return reached * (synapse.out_channels // synapse.groups)
 
 
-Observer = Callable[[str, nn.Module, Tensor, Tensor, bool], None]
+Observer = Callable[[str, nn.Module, Tensor, Tensor], None]
 _MAXIMA = nn.MaxPool1d | nn.MaxPool2d | nn.AdaptiveMaxPool1d | nn.AdaptiveMaxPool2d
 _MEANS = nn.AvgPool1d | nn.AvgPool2d | nn.AdaptiveAvgPool1d | nn.AdaptiveAvgPool2d
 _PASSING = nn.Flatten | _MEANS | _MAXIMA
@@ -174,41 +193,38 @@ _PASSING = nn.Flatten | _MEANS | _MAXIMA
 def _observe(
     model: Network, observe: Observer, x: Tensor, timesteps: int
 ) -> tuple[Tensor, dict[str, float]]:
-    """Run `model` in evaluation mode and show `observe` each synapse and soma as it runs.
+    """Run `model` in evaluation mode and show `observe` each soma and layer as it runs.
 
     A synapse that reads emitted numbers, also through a pool, is shown the plain spikes: its
-    weights can take the number in. After a sum they cannot. What a synapse reads before any neuron
-    has fired is real-valued, for another one that reads it later too. Gives the logits and each
-    soma's own firing rate, before any sum.
+    weights can take the number in. After a sum they cannot. Gives the logits and each soma's own
+    firing rate, before any sum.
     """
     calls: Counter[str] = Counter()
     scaled: list[tuple[Tensor, Tensor]] = []
-    raw: list[Tensor] = []
-    fired = False
 
-    def hook(name: str, module: nn.Module, args: tuple[Any, ...], out: Tensor) -> None:
-        nonlocal fired
-        x = args[0]
-        plain = _plain_spikes(x, scaled)
-        if isinstance(module, _PASSING):
-            # The largest of numbers below 0 is not that of their spikes.
-            if plain is not x and not (isinstance(module, _MAXIMA) and (x * plain < 0).any()):
-                scaled.append((out, module.forward(plain)))
+    def hook(name: str, module: nn.Module, args: Any, kwargs: dict[str, Any], out: Any) -> None:
+        x = next(iter((*args, *kwargs.values())), None)
+        if not (isinstance(x, Tensor) and isinstance(out, Tensor)):
             return
-        if not fired:
-            raw.append(x)
+        plain = _plain_spikes(x, scaled)
+        # The largest of numbers below 0 is not that of their spikes.
+        negative = isinstance(module, _MAXIMA) and bool((x * plain < 0).any())
+        if isinstance(module, _PASSING) and plain is not x and not negative:
+            scaled.append((out, module.forward(plain)))
         calls[name] += 1
-        label = name if calls[name] == 1 else f"{name}@{calls[name]}"
-        observe(label, module, plain, out, any(_same_memory(x, each) for each in raw))
+        observe(name if calls[name] == 1 else f"{name}@{calls[name]}", module, plain, out)
         if isinstance(module, Soma):
-            fired = True
             emitted = getattr(module.neuron.constants(), "emitted", 1.0)
             if isinstance(emitted, Tensor) and emitted.ndim < 2 and module.residual != "after":
                 worth = emitted.view(-1, *[1] * (out.ndim - 2))
                 spikes = out / torch.where(worth == 0, 1, worth)  # of nothing, nothing
                 scaled.append((out, spikes))
 
-    with _hooked(model, hook), torch.no_grad():
+    with evaluating(model), ExitStack() as hooks, torch.no_grad():
+        for name, module in model.named_modules():
+            if isinstance(module, Synapse | Soma) or not any(module.children()):
+                observed = partial(hook, name)
+                hooks.enter_context(module.register_forward_hook(observed, with_kwargs=True))
         if not model.somas():
             return model(x, timesteps=timesteps), {}
         logits, seen = model(x, taps="rate", timesteps=timesteps)
@@ -224,16 +240,6 @@ def _plain_spikes(x: Tensor, scaled: list[tuple[Tensor, Tensor]]) -> Tensor:
 
 def _same_memory(one: Tensor, other: Tensor) -> bool:
     return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
-
-
-@contextmanager
-def _hooked(model: Network, hook: Callable[..., None]) -> Iterator[None]:
-    """Evaluation mode with hooks; the user's modes come back and the hooks go, whatever happens."""
-    with evaluating(model), ExitStack() as hooks:
-        for name, module in model.named_modules():
-            if isinstance(module, Synapse | Soma | _PASSING):
-                hooks.enter_context(module.register_forward_hook(partial(hook, name)))
-        yield
 
 
 def _uncounted(model: Network) -> tuple[str, ...]:

@@ -62,10 +62,11 @@ class Sample:
         for batch in batches:
             good = isinstance(batch, Tensor) and batch.shape[lead:] == torch.Size(self.frame)
             if not good or (not self.static and batch.shape[0] != self.steps):
-                given = tuple(batch.shape) if isinstance(batch, Tensor) else type(batch).__name__
-                wanted = ", ".join((*symbols, *map(str, self.frame)))
+                wanted = f"inputs must be tensors [{', '.join((*symbols, *map(str, self.frame)))}]"
+                if isinstance(batch, Tensor):
+                    raise QuadspikeError(f"{wanted}, got {tuple(batch.shape)}")
                 raise QuadspikeError(
-                    f"inputs must be tensors [{wanted}], got {given}; of a loader of pairs "
+                    f"{wanted}, got {type(batch).__name__}; of a loader of pairs "
                     "give (x for x, _ in loader)"
                 )
             yield batch.to(device)

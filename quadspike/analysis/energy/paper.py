@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from typing import Literal
 
 from quadspike.analysis.energy.report import COSTS_45NM, PJ_PER_MJ, EnergyReport, energy
@@ -71,11 +72,10 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class Cell:
-    """Our value beside the printed one; `agrees` is None where there is nothing to check."""
+    """Our value of a printed one; `agrees` is None where there is nothing to check."""
 
     row: PaperRow
     quantity: Quantity
-    printed: Decimal | None
     computed: float
     agrees: bool | None
     note: str = ""
@@ -100,14 +100,7 @@ def paper_table() -> list[PaperRow]:
 
 def compare_with_paper() -> list[Cell]:
     """Every cell of the table beside our value, row by row."""
-    counted: dict[tuple[str, str], EnergyReport] = {}
-    cells: list[Cell] = []
-    for row in paper_table():
-        key = row.model, row.geometry
-        if key not in counted:
-            counted[key] = count_network(*key)
-        cells += _cells(row, counted[key])
-    return cells
+    return [cell for row in paper_table() for cell in printed_cells(row)]
 
 
 def agrees(printed: Decimal, computed: float) -> bool:
@@ -130,15 +123,11 @@ def printed_rate(row: PaperRow) -> float:
     return next(cell.computed for cell in printed_cells(row) if cell.quantity == "rate")
 
 
-def printed_cells(row: PaperRow) -> list[Cell]:
-    """The cells of one row beside our values for the paper's own network."""
-    return _cells(row, count_network(row.model, row.geometry))
-
-
 def _row(model: str, geometry: str, timesteps: int, *printed: str) -> PaperRow:
     return PaperRow(model, geometry, timesteps, *map(Decimal, printed))
 
 
+@lru_cache
 def count_network(model: str, geometry: str) -> EnergyReport:
     """The operations of the network that the paper's row is of."""
     shape = GEOMETRIES[geometry]
@@ -154,7 +143,9 @@ def count_network(model: str, geometry: str) -> EnergyReport:
     return energy(network, shape, timesteps=1, rates=0.0)
 
 
-def _cells(row: PaperRow, ours: EnergyReport) -> list[Cell]:
+def printed_cells(row: PaperRow) -> list[Cell]:
+    """The cells of one row beside our values for the paper's own network."""
+    ours = count_network(row.model, row.geometry)
     macs, acs = ours.macs_per_step, ours.acs_per_step
     overhead = ours.neurons * row.timesteps * COSTS_45NM.mac / PJ_PER_MJ
     percent = 100 * overhead / float(row.energy_mj)
@@ -167,18 +158,14 @@ def _cells(row: PaperRow, ours: EnergyReport) -> list[Cell]:
     pj_per_step = COSTS_45NM.mac * macs + rate * COSTS_45NM.ac * paper_acs
     odd = RESNET19_OVERHEAD if row.model == "resnet19" else ""
     return [
-        _checked(row, "macs", row.macs, macs),
-        _checked(row, "acs", row.acs, acs, acs_note),
-        Cell(
-            row, "energy_mj", row.energy_mj, row.timesteps * pj_per_step / PJ_PER_MJ, None, IMPLIED
-        ),
-        Cell(row, "rate", None, rate, None, rate_note),
-        _checked(row, "overhead_mj", row.overhead_mj, overhead, odd),
-        _checked(row, "overhead_percent", row.overhead_percent, percent, odd),
+        _checked(row, "macs", macs),
+        _checked(row, "acs", acs, acs_note),
+        Cell(row, "energy_mj", row.timesteps * pj_per_step / PJ_PER_MJ, None, IMPLIED),
+        Cell(row, "rate", rate, None, rate_note),
+        _checked(row, "overhead_mj", overhead, odd),
+        _checked(row, "overhead_percent", percent, odd),
     ]
 
 
-def _checked(
-    row: PaperRow, quantity: Quantity, printed: Decimal, computed: float, note: str = ""
-) -> Cell:
-    return Cell(row, quantity, printed, computed, agrees(printed, computed), note)
+def _checked(row: PaperRow, quantity: Quantity, computed: float, note: str = "") -> Cell:
+    return Cell(row, quantity, computed, agrees(getattr(row, quantity), computed), note)

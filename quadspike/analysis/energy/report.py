@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
 
 from torch import Tensor
 
@@ -91,6 +91,11 @@ class Totals(NamedTuple):
         """The overhead as a share of the energy with QIF, as the paper states it."""
         return self.overhead_mj / self.qif_mj
 
+    def numbers(self) -> dict[str, float]:
+        """All five, by name."""
+        more = {"overhead_mj": self.overhead_mj, "overhead_share": self.overhead_share}
+        return {**self._asdict(), **more}
+
 
 @dataclass(frozen=True)
 class EnergyReport:
@@ -153,6 +158,25 @@ class EnergyReport:
         synapses = sum(row.macs + row.acs for row in self.rows if not row.neurons)
         return synapses * self.costs.mac / PJ_PER_MJ
 
+    def numbers(self) -> dict[str, Any]:
+        """Every number, ready for JSON; `exact` is None where rates were stated."""
+        return {
+            "timesteps": self.timesteps,
+            "picojoule": asdict(self.costs),
+            "rates": self.source,
+            "firing_rate": self.firing_rate,
+            "input_rate": self.input_rate,
+            "neurons": self.neurons,
+            "macs_per_step": self.macs_per_step,
+            "acs_per_step": self.acs_per_step,
+            "overhead_macs": self.overhead_macs,
+            "estimate": self.estimate.numbers(),
+            "exact": self.exact and self.exact.numbers(),
+            "ann_mj": self.ann_mj,
+            "uncounted": list(self.uncounted),
+            "layers": [row._asdict() for row in self.rows],
+        }
+
     @property
     def _spiking(self) -> list[EnergyRow]:
         """Synapses that receive spikes."""
@@ -204,7 +228,8 @@ def energy(
         known, measured = stated_rates(rates, counts), None
     else:
         batches = [inputs] if isinstance(inputs, Tensor) else inputs
-        measured = measure(model, sample.checked(batches, model), sample.steps, sample.static)
+        checked = sample.checked(batches, model)
+        measured = measure(model, checked, sample.steps, sample.static, counts)
         if not measured.samples:
             raise QuadspikeError("inputs held no batch; give at least one to measure on")
         known = {name: seen.rate for name, seen in measured.traffic.items()}

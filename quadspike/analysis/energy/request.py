@@ -56,7 +56,7 @@ class EnergyRequest:
         )
         name = self.weights or self.model
         kind = "images" if geometry.static else "recordings"
-        on = self.dataset or ("cifar10" if self.weights is None else f"{kind} of {geometry.frame}")
+        on = self._dataset or f"{kind} of {geometry.frame}"
         return f"{name}, {on}, T = {steps}; firing rates: {source}", report
 
     def _created(self) -> Network:
@@ -65,7 +65,7 @@ class EnergyRequest:
                 f"name a model ({', '.join(list_models())}) or a run's folder, or use --weights or "
                 "--paper"
             )
-        shape = self._named_geometry("cifar10")
+        shape = GEOMETRIES[check_name("dataset", self._dataset, GEOMETRIES)]
         return create_model(
             self.model,
             neuron=self.neuron or "qif",
@@ -78,29 +78,28 @@ class EnergyRequest:
 
     def _loaded(self, weights: Path) -> Network:
         network = load_model(weights)
-        saved = network.config or {}
-        asked = {"name": self.model, "residual": self.residual}
-        asked["neuron"] = self.neuron
-        held = {**saved, "neuron": saved["neuron"]["name"]}
+        assert network.config is not None  # what a file holds has one
+        held = {**network.config, "neuron": network.config["neuron"]["name"]}
+        asked = {"name": self.model, "residual": self.residual, "neuron": self.neuron}
         for option, value in asked.items():
-            if value is not None and value != held[option]:
+            if value not in (None, held[option]):
                 raise QuadspikeError(
                     f"{weights} holds {option} {held[option]!r}, not {value!r}; leave that out"
                 )
         return network
 
     def _geometry(self, network: Network, batch: Tensor | None) -> Geometry:
-        if self.dataset is not None or self.weights is None:
-            return self._named_geometry("cifar10")
+        if self._dataset is not None:
+            return GEOMETRIES[check_name("dataset", self._dataset, GEOMETRIES)]
         config = network.config or {}
         size = config["image_size"] or MODELS[config["name"]].image_size
         channels = config["in_channels"]
-        static = channels != POLARITIES if batch is None else batch.ndim == 4
+        static = channels != POLARITIES if batch is None else batch.ndim != 5
         return Geometry(channels, size, config["num_classes"], static)
 
-    def _named_geometry(self, usual: str) -> Geometry:
-        name = usual if self.dataset is None else self.dataset
-        return GEOMETRIES[check_name("dataset", name, GEOMETRIES)]
+    @property
+    def _dataset(self) -> str | None:
+        return "cifar10" if self.dataset is None and self.weights is None else self.dataset
 
     def _rates(self, network: Network, steps: int) -> tuple[str, float | None, Tensor | None]:
         if self.inputs is not None:
@@ -112,8 +111,7 @@ class EnergyRequest:
         if self.rate is not None:
             return f"{self.rate:g} as stated", self.rate, None
         name = network.config["name"] if network.config else self.model
-        dataset = self.dataset or ("cifar10" if self.weights is None else None)
-        rows = [r for r in paper_table() if (r.model, r.geometry) == (name, dataset)]
+        rows = [r for r in paper_table() if (r.model, r.geometry) == (name, self._dataset)]
         if rows:
             row = min(rows, key=lambda r: abs(r.timesteps - steps))
             rate = printed_rate(row)

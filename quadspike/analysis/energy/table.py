@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import partial
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -35,12 +37,30 @@ def paper_tables() -> Group:
     by_row: dict[PaperRow, dict[Quantity, Cell]] = {}
     for cell in cells:
         by_row.setdefault(cell.row, {})[cell.quantity] = cell
+    operations, energies, overheads = {}, [], []
+    for row, own in by_row.items():
+        ours = partial(_ours, marks, own)
+        # Printed once for several numbers of steps.
+        operations[row.network, row.dataset] = (
+            *(row.network, row.dataset),
+            *(_scientific(row.macs), ours("macs", ",.0f")),
+            *(_scientific(row.acs), ours("acs", ",.0f")),
+        )
+        place = row.network, row.dataset, str(row.timesteps)
+        energy = str(row.energy_mj), ours("energy_mj", ".3f")
+        energies.append((*place, ours("rate", ".3f"), *energy))
+        overhead = str(row.overhead_mj), ours("overhead_mj", ".4f")
+        share = str(row.overhead_percent), ours("overhead_percent", ".2f")
+        overheads.append((*place, *overhead, *share))
+    share_of = "What QIF adds to LIF, per inference and as a share of it"
     return Group(
-        _paper_operations(by_row, marks),
+        _paper_table("Operations per step", operations.values(), *_beside("MACs"), *_beside("ACs")),
         "",
-        _paper_energies(by_row, marks),
+        _paper_table(
+            "Energy per inference, in mJ", energies, "T", "rate\nimplied", *_beside("energy")
+        ),
         "",
-        _paper_overheads(by_row, marks),
+        _paper_table(share_of, overheads, "T", *_beside("mJ"), *_beside("%")),
         "",
         Text(_verdict(cells), style="bold"),
         _footnotes([(mark, note) for note, mark in marks.items()]),
@@ -146,66 +166,26 @@ def _totals(report: EnergyReport) -> Table:
     return table
 
 
-def _paper_operations(by_row: dict[PaperRow, dict[Quantity, Cell]], marks: dict[str, str]) -> Table:
-    table = _table("Operations per step")
-    table.add_column("network", no_wrap=True)
-    table.add_column("data")
-    for title in ("MACs\npaper", "\nours", "ACs\npaper", "\nours"):
-        table.add_column(title, justify="right", no_wrap=True)
-    networks = {(row.network, row.dataset): cells for row, cells in by_row.items()}
-    for names, cells in networks.items():
-        macs, acs = cells["macs"], cells["acs"]
-        table.add_row(
-            *names,
-            _scientific(macs.printed),
-            _ours(macs, ",.0f", marks),
-            _scientific(acs.printed),
-            _ours(acs, ",.0f", marks),
-        )
-    return table
+def _beside(what: str) -> tuple[str, str]:
+    return f"{what}\npaper", "\nours"
 
 
-def _paper_energies(by_row: dict[PaperRow, dict[Quantity, Cell]], marks: dict[str, str]) -> Table:
-    table = _by_row("Energy per inference, in mJ", ("rate\nimplied", "energy\npaper", "\nours"))
-    for row, cells in by_row.items():
-        table.add_row(
-            *_names(row),
-            _ours(cells["rate"], ".3f", marks),
-            str(row.energy_mj),
-            _ours(cells["energy_mj"], ".3f", marks),
-        )
-    return table
-
-
-def _paper_overheads(by_row: dict[PaperRow, dict[Quantity, Cell]], marks: dict[str, str]) -> Table:
-    titles = ("mJ\npaper", "\nours", "%\npaper", "\nours")
-    table = _by_row("What QIF adds to LIF, per inference and as a share of it", titles)
-    for row, cells in by_row.items():
-        table.add_row(
-            *_names(row),
-            str(row.overhead_mj),
-            _ours(cells["overhead_mj"], ".4f", marks),
-            str(row.overhead_percent),
-            _ours(cells["overhead_percent"], ".2f", marks),
-        )
-    return table
-
-
-def _by_row(title: str, columns: tuple[str, ...]) -> Table:
+def _paper_table(title: str, rows: Iterable[Sequence[str | Text]], *columns: str) -> Table:
     table = _table(title)
     table.add_column("network", no_wrap=True)
     table.add_column("data")
-    for heading in ("T", *columns):
+    for heading in columns:
         table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
-def _names(row: PaperRow) -> tuple[str, str, str]:
-    return row.network, row.dataset, str(row.timesteps)
-
-
-def _ours(cell: Cell, spec: str, marks: dict[str, str]) -> Text:
+def _ours(
+    marks: dict[str, str], cells: dict[Quantity, Cell], quantity: Quantity, spec: str
+) -> Text:
     """Our value, whether it agrees, and the mark of its footnote."""
+    cell = cells[quantity]
     verdict, style = {True: ("✓", "green"), False: ("✗", "red"), None: ("", "dim")}[cell.agrees]
     text = Text(f"{cell.computed:{spec}} ")
     text.append(verdict + marks.get(cell.note, " "), style=style)
@@ -233,8 +213,8 @@ def _footnotes(notes: list[tuple[str, str]]) -> RenderableType:
     return grid
 
 
-def _scientific(value: Decimal | None) -> str:
-    return "" if value is None else f"{value:.2e}".replace("e+", "e")
+def _scientific(value: Decimal) -> str:
+    return f"{value:.2e}".replace("e+", "e")
 
 
 def _hundredths(energy: float) -> str:

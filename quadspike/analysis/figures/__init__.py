@@ -4,11 +4,10 @@
 >>> figure = recurrence(QIF())
 """
 
-from quadspike.analysis.figures.cobwebs import cobweb
 from quadspike.analysis.figures.comparison import lif_against_qif
 from quadspike.analysis.figures.gallery import FIGURES, draw_all
 from quadspike.analysis.figures.membranes import membrane_density
-from quadspike.analysis.figures.parabola import recurrence
+from quadspike.analysis.figures.orbits import cobweb, recurrence
 from quadspike.analysis.figures.portrait import phase_portrait
 from quadspike.analysis.figures.saving import FORMATS
 from quadspike.analysis.figures.theorem import theorem_quality

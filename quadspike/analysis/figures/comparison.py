@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,17 +16,8 @@ from quadspike.analysis.figures.style import GREY, INK, RED, legend_below, new_f
 from quadspike.errors import QuadspikeError
 from quadspike.neurons import LIF, QIF, Neuron
 
-
-class _Look(NamedTuple):
-    name: str
-    color: str
-    line: str
-    marker: str
-    fill: str
-
-
-_QIF = _Look("QIF", RED, "-", "o", RED)
-_LIF = _Look("LIF", INK, "--", "s", "white")
+_QIF: dict[str, Any] = {"label": "QIF", "color": RED, "ls": "-", "marker": "o", "mfc": RED}
+_LIF: dict[str, Any] = {"label": "LIF", "color": INK, "ls": "--", "marker": "s", "mfc": "white"}
 
 
 @styled
@@ -44,9 +35,9 @@ def lif_against_qif(qif: QIF, lif: LIF) -> Figure:
         _draw_membranes(column[1], qif, lif, x)
         _draw_spikes(column[2], qif, lif, x)
     if not sums_constant_input(qif):
-        _write_note(
-            rows[1, 0], "no positive constant input below\n$u_{th}$ adds up to a spike of QIF"
-        )
+        note = "no positive constant input below\n$u_{th}$ adds up to a spike of QIF"
+        place = {"transform": rows[1, 0].transAxes, "ha": "center", "va": "bottom"}
+        rows[1, 0].text(0.5, 0.14, note, fontsize=7.5, **place)
     for ax, label in zip(rows[:, 0], ("input $I$", "membrane $u$", ""), strict=True):
         ax.set_ylabel(label)
     figure.align_ylabels(rows[:, 0])
@@ -140,34 +131,20 @@ def _draw_membranes(ax: Axes, qif: QIF, lif: LIF, x: Array) -> None:
         ax.axhline(u_th, color=INK, lw=0.9, ls=":", label="threshold $u_{th}$")
     ax.axhline(0, color=GREY, lw=0.5)
     for look, neuron in ((_LIF, lif), (_QIF, qif)):
-        ax.plot(
-            _times(x),
-            simulate(neuron, x).membranes,
-            color=look.color,
-            ls=look.line,
-            marker=look.marker,
-            mfc=look.fill,
-            ms=3.6,
-            lw=1.1,
-            label=look.name,
-        )
+        ax.plot(_times(x), simulate(neuron, x).membranes, ms=3.6, lw=1.1, **look)
     ax.margins(y=0.12)
 
 
 def _draw_spikes(ax: Axes, qif: QIF, lif: LIF, x: Array) -> None:
     for row, (look, neuron) in enumerate(((_LIF, lif), (_QIF, qif))):
         fired = _times(x)[simulate(neuron, x).spikes > 0]
-        ax.vlines(fired, row - 0.35, row + 0.35, color=look.color, lw=2)
+        ax.vlines(fired, row - 0.35, row + 0.35, color=look["color"], lw=2)
         ax.axhline(row, color=GREY, lw=0.3)
     ax.set(ylim=(-0.6, 1.6), yticks=[0, 1], yticklabels=["LIF", "QIF"], xlabel="step $t$")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlim(0.3, len(x) + 0.7)
     ax.xaxis.set_major_locator(MultipleLocator(2))
-
-
-def _write_note(ax: Axes, text: str) -> None:
-    ax.text(0.5, 0.14, text, transform=ax.transAxes, ha="center", va="bottom", fontsize=7.5)
 
 
 def _times(x: Array) -> Array:

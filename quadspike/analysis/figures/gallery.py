@@ -8,10 +8,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from quadspike.analysis.dynamics import constants
-from quadspike.analysis.figures.cobwebs import cobweb
 from quadspike.analysis.figures.comparison import lif_against_qif
 from quadspike.analysis.figures.membranes import membrane_density
-from quadspike.analysis.figures.parabola import recurrence
+from quadspike.analysis.figures.orbits import cobweb, recurrence
 from quadspike.analysis.figures.portrait import phase_portrait
 from quadspike.analysis.figures.saving import FORMATS, write_figure
 from quadspike.analysis.figures.style import styled

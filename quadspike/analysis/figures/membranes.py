@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -28,20 +28,11 @@ from quadspike.surrogates import Center, Window
 _STEPS, _WARM_UP, _NEURONS = 220, 20, 2000
 
 
-class _Bar(NamedTuple):
-    """How a window is drawn above the density."""
-
-    center: Center
-    color: str
-    line: Any
-    marker: str
-    height: float
-
-
-_BARS = (
-    _Bar("mean", RED, "-", "o", 1.10),
-    _Bar("threshold", INK, (0, (3, 1)), "D", 1.22),
-)
+_BARS: dict[Center, tuple[float, dict[str, Any]]] = {
+    "mean": (1.10, {"color": RED, "ls": "-", "marker": "o"}),
+    "threshold": (1.22, {"color": INK, "ls": (0, (3, 1)), "marker": "D"}),
+}
+"""How high over the density each window is drawn, and how."""
 
 
 @styled
@@ -60,8 +51,12 @@ def membrane_density(neuron: QIF) -> Figure:
     _draw_histogram(ax, neuron, view)
     top = _draw_densities(ax, neuron, density, view)
     ax.axvline(u_th, color=INK, lw=0.9, ls=":", label=f"threshold: {density.rate:.1%} fire")
-    for bar in _BARS:
-        _draw_window(ax, neuron, density, bar, bar.height * top)
+    for center, (height, look) in _BARS.items():
+        low, high = _window(neuron, center)
+        share = f"window “{center}”: {density.share(low, high):.1%} inside"
+        look = {"lw": 1.8, "ms": 5, "mfc": "white", "mew": 1.4, "label": share, **look}
+        ax.plot([low, high], [height * top] * 2, **look)
+        ax.vlines([low, high], 0, height * top, color=look["color"], lw=0.6, ls=(0, (2, 2)))
     ax.set(xlim=view, ylim=(0, 1.3 * top), xlabel="membrane $u$", ylabel="probability density")
     lines = name_points(ax, {"u_{th}": u_th})
     titles_above({ax: "The membrane under input $N(0, u_{th}^2)$"}, lines)
@@ -74,7 +69,7 @@ def _view(neuron: QIF, density: MembraneDensity) -> View:
     reach = np.linspace(-4, 4, 161) * density.std + density.mean
     below = np.array([density.below(float(u)) for u in reach])
     bulk = reach[(below > 2e-3) & (below < 1 - 2e-3)]
-    ends = [end for bar in _BARS for end in _window(neuron, bar.center)]
+    ends = [end for center in _BARS for end in _window(neuron, center)]
     margin = 0.1 * density.std
     return View(min(bulk[0], *ends) - margin, max(bulk[-1], *ends) + margin)
 
@@ -96,23 +91,6 @@ def _draw_densities(ax: Axes, neuron: QIF, density: MembraneDensity, view: View)
     ax.plot(u, exact, color=INK, lw=1.6, label="exact, with reset")
     ax.plot(u, theorem, color=BLUE, lw=1.3, ls=(0, (5, 2)), label="Gaussian of Theorem 1")
     return float(max(exact.max(), theorem.max()))
-
-
-def _draw_window(ax: Axes, neuron: QIF, density: MembraneDensity, bar: _Bar, height: float) -> None:
-    low, high = _window(neuron, bar.center)
-    ax.plot(
-        [low, high],
-        [height, height],
-        color=bar.color,
-        ls=bar.line,
-        lw=1.8,
-        marker=bar.marker,
-        ms=5,
-        mfc="white",
-        mew=1.4,
-        label=f"window “{bar.center}”: {density.share(low, high):.1%} inside",
-    )
-    ax.vlines([low, high], 0, height, color=bar.color, lw=0.6, ls=(0, (2, 2)))
 
 
 def _window(neuron: QIF, center: Center) -> tuple[float, float]:

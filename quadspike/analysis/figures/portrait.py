@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from quadspike.analysis.dynamics import Array, fixed_points, orbit
-from quadspike.analysis.figures.cobwebs import look_of
 from quadspike.analysis.figures.maps import (
     View,
     draw_fixed_points,
@@ -17,6 +16,7 @@ from quadspike.analysis.figures.maps import (
     landmarks,
     whole_view,
 )
+from quadspike.analysis.figures.orbits import look_of
 from quadspike.analysis.figures.style import (
     GREY,
     Look,

@@ -1,4 +1,4 @@
-"""Orbits under the recurrence, drawn as cobwebs."""
+"""The recurrence, what the next membrane is for every membrane, and orbits under it as cobwebs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from quadspike.analysis.dynamics import Array, fixed_points, orbit, regions
+from quadspike.analysis.dynamics import Array, fixed_points, number, orbit, regions, u_min
 from quadspike.analysis.figures.maps import NEAR_TITLE, View, draw_whole_and_near, whole_view
 from quadspike.analysis.figures.style import (
     BEYOND,
+    INK,
     REGION_LOOKS,
     Look,
     in_formula,
@@ -23,6 +24,18 @@ from quadspike.analysis.figures.style import (
 from quadspike.neurons import QIF
 
 _STEPS = 16
+
+
+@styled
+def recurrence(neuron: QIF) -> Figure:
+    """f(u) = a (u - u1)(u - u2) with its regions and fixed points, whole and near rest."""
+    figure = new_figure(height=4.0)
+    whole, near = figure.subplots(1, 2)
+    lines = draw_whole_and_near(whole, near, neuron, whole_view(neuron))
+    titles_above({whole: "(a) The recurrence without input", near: NEAR_TITLE}, lines)
+    _name_least(near, neuron)
+    legend_below(figure, columns=4)
+    return figure
 
 
 @styled
@@ -41,6 +54,20 @@ def cobweb(neuron: QIF, starts: Sequence[float] | None = None) -> Figure:
             _draw_orbit(ax, path[path < view.high + 10 * view.span], look_of(neuron, path[0]))
     legend_below(figure, columns=4)
     return figure
+
+
+def _name_least(ax: Axes, neuron: QIF) -> None:
+    vertex, least = number(neuron.vertex), u_min(neuron)
+    ax.plot(vertex, least, "v", color=INK, ms=4.5)
+    ax.annotate(
+        rf"$u_\mathrm{{min}} = {in_formula(least)}$",
+        xy=(vertex, least),
+        xytext=(0, -7),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"},
+    )
 
 
 def look_of(neuron: QIF, start: float) -> Look:
