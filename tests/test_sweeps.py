@@ -72,7 +72,9 @@ def test_every_combination_and_single_settings_each_once():
 def test_names_follow_the_recipe_s_order_and_are_those_of_files_and_records():
     assert names({"eta": [0.5], "window": ["mean"]}) == names({"window": ["mean"], "eta": [0.5]})
     numbers = [1e-5, 1e16, 0.1, 1.0, 123456.789, 0.1234567891]
-    found = names({"lr": numbers}, [{"window": -1.5}, {"eta": None}, {"detach_reset": True}])
+    more = [{"window": -1.5}, {"eta": None}, {"detach_reset": True}]
+    constants = {"neuron_constants": {"a": 0.3, "u_th": 1}}
+    found = names({"lr": numbers}, [*more, constants])
     assert found == [
         "lr-1e-05",
         "lr-1e16",
@@ -83,6 +85,7 @@ def test_names_follow_the_recipe_s_order_and_are_those_of_files_and_records():
         "window--1.5",
         "eta-null",
         "detach_reset-true",
+        "neuron_constants-a-0.3_u_th-1",
     ]
     assert all(_NAME.fullmatch(name) for name in found)
 

@@ -46,9 +46,7 @@ class Setting:
             if field in fields:
                 raise QuadspikeError(f"a sweep is not over {field!r}; use {instead}")
         # In the recipe's order, so that nothing is called anew if it is asked in another one.
-        name = _short(
-            "_".join(f"{field}-{_text(fields[field])}" for field in sorted(fields, key=field_order))
-        )
+        name = _short(_text({field: fields[field] for field in sorted(fields, key=field_order)}))
         try:
             recipe = vary(base, **fields)
             check_sizes(recipe)
@@ -109,9 +107,11 @@ def settings(
 def _text(value: Any) -> str:
     """As a file and a record may be called.
 
-    >>> [_text(value) for value in (None, True, 1.0, 1e20, 1e-5, "mean")]
-    ['null', 'true', '1', '1e20', '1e-05', 'mean']
+    >>> [_text(value) for value in (None, True, 1.0, 1e20, 1e-5, "mean", {"a": 0.3, "u2": -1.0})]
+    ['null', 'true', '1', '1e20', '1e-05', 'mean', 'a-0.3_u2--1']
     """
+    if isinstance(value, Mapping):
+        return "_".join(f"{name}-{_text(own)}" for name, own in value.items()) or "none"
     if value is None or isinstance(value, bool):
         return str(value).lower().replace("none", "null")
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
