@@ -184,18 +184,3 @@ def test_it_starts_from_the_weights_given(tmp_path: Path) -> None:
     train(recipe, out=tmp_path / "then", init_from=tmp_path / "first", device="cpu")
     first, then = (read_tensors(tmp_path / n / "last.safetensors") for n in ("first", "then"))
     torch.testing.assert_close(then["classifier.weight"], first["classifier.weight"])
-
-
-def test_a_run_that_was_stopped_goes_on_to_the_same_average(tmp_path: Path) -> None:
-    recipe = tiny(ema=0.9)
-    train(recipe, out=tmp_path / "whole", device="cpu")
-    for _ in range(3):
-        train(recipe, out=tmp_path / "parts", device="cpu", resume=True, stop_after=1e-6)
-    stopped = load_checkpoint(tmp_path / "parts/checkpoint.safetensors")
-    assert same(read_tensors(tmp_path / "parts/last.safetensors"), stopped.part("average"))
-    train(recipe, out=tmp_path / "parts", device="cpu", resume=True)
-    for which in ("last", "best"):
-        whole, parts = (
-            read_tensors(tmp_path / n / f"{which}.safetensors") for n in ("whole", "parts")
-        )
-        assert same(whole, parts)

@@ -299,13 +299,6 @@ def test_data_are_loaded_once_and_not_shared_where_they_differ(tmp_path, monkeyp
             assert (summary["validation_accuracy"] is not None) is (validation > 0)
 
 
-def test_a_run_is_what_it_would_be_alone(tmp_path):
-    sweep(TINY, {"validation": [0, 100]}, out=tmp_path / "s", seeds=2, device="cpu")
-    queue.train(TINY.but(validation=100, seed=1), out=tmp_path / "alone", device="cpu")
-    ours = tmp_path / "s" / "validation-100-seed1" / "last.safetensors"
-    assert ours.read_bytes() == (tmp_path / "alone" / "last.safetensors").read_bytes()
-
-
 def test_a_recipe_asked_for_by_other_fields_is_not_trained_again(tmp_path):
     sweep(TINY, {"lr": [0.01]}, out=tmp_path / "s", device="cpu")
     over = {"lr": [0.01, 0.02], "neuron": [TINY.neuron]}

@@ -15,14 +15,3 @@ class Epochs(Observer):
 
     def epoch(self, line: dict[str, Any]) -> None:
         self.over += 1
-
-
-class Interrupt(Observer):
-    """Ends a run after so many steps, hard."""
-
-    def __init__(self, after: int) -> None:
-        self._after = after
-
-    def saved(self, step: int) -> None:
-        if step >= self._after:
-            raise KeyboardInterrupt
