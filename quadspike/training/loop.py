@@ -18,7 +18,7 @@ from quadspike.training.checkpoint import (
     run_tensors,
     save_checkpoint,
 )
-from quadspike.training.clock import Clock
+from quadspike.training.clock import Clock, Workload
 from quadspike.training.compilation import Kernels
 from quadspike.training.distributed import Workers
 from quadspike.training.finish import Result, finish
@@ -39,7 +39,6 @@ from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
 from quadspike.training.trainee import Trainee
-from quadspike.training.workload import Workload
 
 LOOK_EVERY = {"cpu": 1, "cuda": 50}
 """Most steps between two looks at the device; each waits for it, and then it for the host."""

@@ -20,7 +20,7 @@ from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.field_values import OWN
 from quadspike.training.folder import weights_file
-from quadspike.training.manner import shrink
+from quadspike.training.manner import Manner
 from quadspike.training.recipe import Recipe
 from quadspike.training.rehearsal import rehearse_on_gpu
 from quadspike.training.reproducible import untuned
@@ -126,7 +126,7 @@ def check_small(model: Network, recipe: Recipe, geometry: Geometry, device: torc
     check_smaller(small, geometry.size, recipe.dataset)
     images, _ = random_batch(recipe, geometry, 2, device)
     try:
-        _look(model, shrink(images, small), recipe, device)
+        _look(model, Manner(size=small).show(images), recipe, device)
     except (QuadspikeError, RuntimeError) as error:
         raise QuadspikeError(
             f"small_size={small}: the network does not take images of {small} x {small} beside "
