@@ -327,9 +327,12 @@ def test_a_bad_value_is_refused_by_name(field, data):
         ({"dataset": "cifar10-dvs"}, ("name one", "last100")),
         ({"split": "tebn"}, ("split", "digits")),
         ({"autoaugment": True}, ("autoaugment", "digits")),
-        ({"frames_by": "time"}, ("frames_by='time'", "digits has no recordings")),
-        ({"frame_values": "binary", "dataset": "own"}, ("frame_values", "own has no recordings")),
-        ({"frame_size": 32, "dataset": "digits-events"}, ("frame_size=32", "frames of its own")),
+        ({"frames_by": "time"}, ("frames_by='time'", "leave it out for digits")),
+        ({"frame_values": "binary", "dataset": "own"}, ("frame_values", "leave it out for own")),
+        (
+            {"frame_size": 32, "dataset": "digits-events"},
+            ("frame_size=32", "leave it out for digits-events"),
+        ),
         ({"event_transform": "tet"}, ("event_transform='tet'", "cifar10-dvs")),
         (
             {"dataset": "cifar10-dvs", "split": "tebn", "frame_size": 129},

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 RECORDINGS = ("digits-events", "cifar10-dvs")
 """Data sets of events, which become a frame a step."""
-_FRAMES: dict[str, tuple[object, tuple[str, ...]]] = {
+_OF_DATASETS: dict[str, tuple[object, tuple[str, ...]]] = {
+    "split": (None, ("cifar10-dvs",)),
     "frames_by": (None, RECORDINGS),
     "frame_values": ("counts", RECORDINGS),
     "frame_size": (None, ("cifar10-dvs",)),
     "event_transform": ("paper", ("cifar10-dvs",)),
+    "autoaugment": (False, ("cifar10", "cifar100")),
+    "cutout": (0, ("cifar10", "cifar100", "imagenet")),
+    "image_transform": ("paper", ("imagenet",)),
 }
 """By field: what leaves everything as it is, and which data sets may have something else."""
 
@@ -81,16 +85,11 @@ def _check_schedule(recipe: Recipe) -> None:
             f"small_size={recipe.small_size} and small_epochs={recipe.small_epochs} go together: "
             "the side of the first epochs' images, and how many epochs these are"
         )
-    if recipe.small_epochs >= recipe.epochs:
-        raise QuadspikeError(
-            f"small_epochs={recipe.small_epochs} leave none of the {recipe.epochs} epochs for "
-            "images of full size; make it less"
-        )
-    if recipe.graded_epochs >= recipe.epochs:
-        raise QuadspikeError(
-            f"graded_epochs={recipe.graded_epochs} leave none of the {recipe.epochs} epochs for "
-            "spikes; grade fewer"
-        )
+    for field, what in (("small_epochs", "images of full size"), ("graded_epochs", "spikes")):
+        if (first := getattr(recipe, field)) >= recipe.epochs:
+            raise QuadspikeError(
+                f"{field}={first} leave none of the {recipe.epochs} epochs for {what}; make it less"
+            )
     if recipe.warmup_epochs >= recipe.epochs:
         raise QuadspikeError(
             f"the warm-up of {recipe.warmup_epochs:g} epochs takes all of the {recipe.epochs}; "
@@ -122,45 +121,27 @@ def _check_constants(recipe: Recipe) -> None:
 
 
 def _check_dataset(recipe: Recipe) -> None:
-    """Refuse fields that the recipe's data set does not have, with the reason."""
+    for field, (usual, having) in _OF_DATASETS.items():
+        given = getattr(recipe, field)
+        if given != usual and recipe.dataset not in having:
+            raise QuadspikeError(
+                f"{field}={given!r} is for {' and '.join(having)}; leave it out for "
+                f"{recipe.dataset}"
+            )
     if recipe.dataset == "cifar10-dvs" and recipe.split is None:
         raise QuadspikeError(
             "CIFAR10-DVS has no official split, and accuracies differ by points between "
             f"them; name one with split: {', '.join(SPLITS)}"
         )
-    if recipe.split is not None and recipe.dataset != "cifar10-dvs":
-        raise QuadspikeError(f"split is for cifar10-dvs; leave it out for {recipe.dataset}")
-    _check_frames(recipe)
+    if recipe.frame_size is not None and recipe.frame_size > SENSOR:
+        raise QuadspikeError(
+            f"frame_size={recipe.frame_size} is more than the {SENSOR} pixels of the sensor"
+        )
     if recipe.small_size is not None and recipe.dataset in RECORDINGS:
         raise QuadspikeError(
             f"small_size shrinks images, and {recipe.dataset} has recordings; leave it out"
         )
-    if recipe.autoaugment and recipe.dataset not in ("cifar10", "cifar100"):
-        raise QuadspikeError(
-            f"autoaugment is for cifar10 and cifar100; leave it out for {recipe.dataset}"
-        )
-    if recipe.cutout and recipe.dataset not in ("cifar10", "cifar100", "imagenet"):
-        raise QuadspikeError(
-            f"cutout is for images in colour, got {recipe.cutout} for {recipe.dataset}"
-        )
-    if recipe.image_transform == "usual" and recipe.dataset != "imagenet":
-        raise QuadspikeError(f"image_transform is for imagenet; leave it out for {recipe.dataset}")
     if recipe.cutout and recipe.image_transform == "usual":
         raise QuadspikeError(
             f"the usual transform of imagenet has no cutout, got {recipe.cutout}; set cutout=0"
-        )
-
-
-def _check_frames(recipe: Recipe) -> None:
-    for field, (usual, having) in _FRAMES.items():
-        given = getattr(recipe, field)
-        if given != usual and recipe.dataset not in having:
-            why = "no recordings" if recipe.dataset not in RECORDINGS else "frames of its own"
-            raise QuadspikeError(
-                f"{field}={given!r} is for {' and '.join(having)}, and {recipe.dataset} has {why}; "
-                "leave it out"
-            )
-    if recipe.frame_size is not None and recipe.frame_size > SENSOR:
-        raise QuadspikeError(
-            f"frame_size={recipe.frame_size} is more than the {SENSOR} pixels of the sensor"
         )
