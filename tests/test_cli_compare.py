@@ -96,7 +96,8 @@ def test_a_dry_run_counts_what_is_left(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "about 0.0 s of steps" in shown
     assert "1 of 1 runs have come to their end" in shown
-    assert run_cli("compare", "digits-mlp", *common, "tet", "qif", "--seeds", "2", "--dry-run") == 0
+    more = ("qif", "--seeds", "2", "--methods", "tet")
+    assert run_cli("compare", "digits-mlp", *common, *more, "--dry-run") == 0
     shown = capsys.readouterr().out
     left = {name: runs for name, runs, *_ in map(str.split, shown.splitlines()[1:3])}
     assert left == {"qif": "2", "tet": "1"}

@@ -92,6 +92,7 @@ def test_a_switch_goes_both_ways_whatever_the_recipe_says(recipe: str, on: bool)
     ("arguments", "said"),
     [
         ((*QUICK, "--epoch", "3"), "--epochs"),
+        ((*QUICK, *("--neuron-constants", "a=0.3") * 2), "give --neuron-constants once"),
         (("train", "cifar10-resnet19", "--data", "/nowhere"), "/nowhere"),
         (("evaluate", "/nowhere"), "no run"),
         (("report", "/nowhere", "-o", "page.pdf"), "a name with .html"),
