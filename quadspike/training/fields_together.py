@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RECORDINGS = ("digits-events", "cifar10-dvs")
 """Data sets of events, which become a frame a step."""
-_OF_DATASETS: dict[str, tuple[object, tuple[str, ...]]] = {
+OF_DATASETS: dict[str, tuple[object, tuple[str, ...]]] = {
     "split": (None, ("cifar10-dvs",)),
     "frames_by": (None, RECORDINGS),
     "frame_values": ("counts", RECORDINGS),
@@ -121,7 +121,7 @@ def _check_constants(recipe: Recipe) -> None:
 
 
 def _check_dataset(recipe: Recipe) -> None:
-    for field, (usual, having) in _OF_DATASETS.items():
+    for field, (usual, having) in OF_DATASETS.items():
         given = getattr(recipe, field)
         if given != usual and recipe.dataset not in having:
             raise QuadspikeError(
