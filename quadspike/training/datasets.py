@@ -23,7 +23,6 @@ from quadspike.data.transforms import plain_transform, training_transform
 from quadspike.errors import QuadspikeError
 from quadspike.training.distributed import Workers
 from quadspike.training.field_values import OWN
-from quadspike.training.fields_together import OF_DATASETS
 from quadspike.training.holdout import hold_out
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import (
@@ -85,12 +84,6 @@ def choose_data(
             f"{', '.join(type(part).__name__ for part in parts)}; make tensors a "
             "quadspike.data.Split(name, inputs, labels, classes)"
         )
-    for field, (usual, _) in OF_DATASETS.items():
-        if field != "split" and getattr(recipe, field) != usual:
-            raise QuadspikeError(
-                f"{field}={getattr(recipe, field)!r} is for data that are loaded, not for Splits: "
-                "leave it out, or give data=from_splits(recipe, training, test, augment=...)"
-            )
     return from_splits(recipe, own[0], own[1], device, workers)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RECORDINGS = ("digits-events", "cifar10-dvs")
 """Data sets of events, which become a frame a step."""
-OF_DATASETS: dict[str, tuple[object, tuple[str, ...]]] = {
+_OF_DATASETS: dict[str, tuple[object, tuple[str, ...]]] = {
     "split": (None, ("cifar10-dvs",)),
     "frames_by": (None, RECORDINGS),
     "frame_values": ("counts", RECORDINGS),
@@ -121,7 +121,7 @@ def _check_constants(recipe: Recipe) -> None:
 
 
 def _check_dataset(recipe: Recipe) -> None:
-    for field, (usual, having) in OF_DATASETS.items():
+    for field, (usual, having) in _OF_DATASETS.items():
         given = getattr(recipe, field)
         if given != usual and recipe.dataset not in having:
             raise QuadspikeError(
@@ -145,3 +145,13 @@ def _check_dataset(recipe: Recipe) -> None:
         raise QuadspikeError(
             f"the usual transform of imagenet has no cutout, got {recipe.cutout}; set cutout=0"
         )
+
+
+def check_shown_plainly(recipe: Recipe) -> None:
+    """Refuse what is done only to data that are loaded by their name."""
+    for field, (usual, _) in _OF_DATASETS.items():
+        if field != "split" and getattr(recipe, field) != usual:
+            raise QuadspikeError(
+                f"{field}={getattr(recipe, field)!r} is for data that are loaded, not for Splits: "
+                "leave it out, or give data=from_splits(recipe, training, test, augment=...)"
+            )
