@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import signal
 
 import pytest
 
 from tests.conftest import run_cli
-from tests.kill_driver import Accident
 
 QUICK = ("sweep", "digits-mlp", "--epochs", "1", "--batch-size", "256", "--device", "cpu")
 
@@ -102,17 +100,6 @@ def test_help_teaches(capsys):
 )
 def test_mistakes_end_with_one_line_and_exit_code_2(mistaken, arguments, said):
     assert said in mistaken(*arguments)
-
-
-def test_a_signal_stops_it_and_the_same_command_goes_on(driver, tmp_path):
-    command = (*QUICK, "--over", "window=mean,threshold", "--out", str(tmp_path / "s"))
-    stopped = driver.run(*command, accident=Accident("step", 8, signal=signal.SIGINT))
-    assert stopped.code == 130, stopped.text
-    assert "the same command goes on" in stopped.text
-    again = driver.run(*command)
-    assert again.code == 0, again.text
-    assert again.text.count("already finished") == 1
-    assert "window-threshold-seed0: going on after step" in again.text
 
 
 def test_time_that_is_up_is_exit_code_75(tmp_path, capsys):

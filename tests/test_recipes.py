@@ -252,7 +252,7 @@ NEVER = st.sampled_from(
     [[], {}, (1,), "", "?", "QIF", b"sgd", object, math.nan, math.inf, -math.inf, -1, -0.5, 2.5]
 )
 HUGE = st.just(10**400)
-FLAGS = module._FLAGS
+FLAGS = [field.name for field in dataclasses.fields(Recipe) if field.type == "bool"]
 NAMES = tuple(module._NAMES)
 COUNTS = (
     "timesteps",
