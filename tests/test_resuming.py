@@ -16,7 +16,7 @@ import torch
 from quadspike import QuadspikeError
 from quadspike.data.split import Split
 from quadspike.training import Observer, Recipe, start, train
-from quadspike.training.checkpoint import load_checkpoint, save_checkpoint
+from quadspike.training.checkpoint import load_checkpoint
 from quadspike.training.compilation import Kernels, counts
 from quadspike.training.evaluate import evaluate
 from quadspike.training.judge import Judge
@@ -79,19 +79,6 @@ def test_what_comes_before_the_steps_is_none_of_them(tmp_path: Path, monkeypatch
     assert 0 < parts["steps"] <= summary["seconds"] - 0.5
 
 
-def test_what_an_older_version_spent_its_time_on_is_unknown(tmp_path: Path) -> None:
-    recipe = tiny(epochs=2)
-    stopped = run(tmp_path / "run", recipe, stop_after=1e-6).summary["seconds"]
-    for _ in range(2):  # goes on, then has ended
-        path = tmp_path / "run" / "checkpoint.safetensors"
-        saved = load_checkpoint(path)
-        saved.progress.spent = {}
-        save_checkpoint(path, saved.recipe, saved.progress, saved.tensors)
-        parts = run(tmp_path / "run", recipe, resume=True).summary["seconds_spent_on"]
-        assert parts["unknown"] >= stopped
-    assert [*parts] == ["unknown"]
-
-
 def test_steps_that_were_not_trained_are_refused_by_what_needs_them(tmp_path: Path) -> None:
     run(tmp_path / "run", tiny(norm="tebn"))
     with pytest.raises(QuadspikeError, match="tebn learns a factor for each step"):
@@ -116,15 +103,6 @@ def test_parts_of_one_source_are_not_warned_of(tmp_path: Path) -> None:
     for resume in (False, True):
         run(tmp_path / "run", tiny(epochs=3), resume=resume, stop_after=None if resume else 1e-6)
     assert json.loads((tmp_path / "run/record.json").read_text())["notes"] == []
-
-
-def test_an_ended_run_from_before_its_code_was_noted_can_be_resumed(tmp_path: Path) -> None:
-    run(tmp_path / "run", tiny(epochs=1))
-    path = tmp_path / "run" / "checkpoint.safetensors"
-    saved = load_checkpoint(path)
-    saved.progress.environments = []
-    save_checkpoint(path, saved.recipe, saved.progress, saved.tensors)
-    assert run(tmp_path / "run", tiny(epochs=1), resume=True).status == "finished"
 
 
 def test_code_that_changes_between_two_runs_of_a_process_is_not_what_ran(
