@@ -194,9 +194,12 @@ def test_a_surrogate_that_evolves_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_the_kernels_of_all_parts_are_counted(tmp_path: Path, monkeypatch) -> None:
+    parts = iter("abc")
+
     @contextmanager
     def watched(device):
-        yield Kernels(compiled=3, cached=1, seconds=0.5)
+        part = next(parts)
+        yield Kernels([f"{part}{n}" for n in range(3)], [f"{part}3"], seconds=0.5)
 
     monkeypatch.setattr("quadspike.training.start.watched", watched)
     for resume in (False, True, True):  # stopped, finished, and nothing left
