@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from quadspike.errors import QuadspikeError, check_name
+from quadspike.errors import QuadspikeError
 from quadspike.recipes.registry import vary
-from quadspike.training.constants import PREFIX
 from quadspike.training.field_values import OWN
 from quadspike.training.fields import field_order
 from quadspike.training.network import make_network
@@ -19,10 +18,9 @@ from quadspike.training.sizes import check_sizes, known_geometry
 
 _LONGEST = 200
 """Of the name of a folder, with room for a seed; most systems allow 255 bytes."""
-_FIELDS = [field.name for field in dataclasses.fields(Recipe)]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Setting:
     """A recipe, and what it is called after: the fields that were asked for.
 
@@ -39,9 +37,6 @@ class Setting:
         """`base` with other fields, checked; refused by name."""
         if not fields:
             raise QuadspikeError("a setting has at least one FIELD=VALUE, got none")
-        for field in fields:
-            if not field.startswith(PREFIX):
-                check_name("field of a recipe", field, _FIELDS)
         for field, instead in (("seed", "--seeds"), ("name", "--out")):
             if field in fields:
                 raise QuadspikeError(f"a sweep is not over {field!r}; use {instead}")
