@@ -193,9 +193,11 @@ def test_a_full_disk_ends_it_and_is_no_method_s_failure(tmp_path, monkeypatch):
     assert all(row.accuracy > 0 for row in found.rows)
 
 
-def test_too_large_a_batch_is_refused_before_any_work(tmp_path):
+def test_what_cannot_be_compared_is_refused_before_any_work(tmp_path):
     with pytest.raises(QuadspikeError, match="larger than the 1,438 samples"):
         compare(TINY.but(batch_size=2000), ["tet"], out=tmp_path / "c", device="cpu")
+    with pytest.raises(QuadspikeError, match=r"methods are a list, got 'tet'; write \['tet'\]"):
+        compare(TINY, "tet", out=tmp_path / "c", device="cpu")
     assert not (tmp_path / "c").exists()
 
 

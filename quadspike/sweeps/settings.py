@@ -77,6 +77,9 @@ def settings(
     ['neuron-qif_lr-0.1', 'neuron-lif_lr-0.1', 'window-mean']
     """
     over = over or {}
+    for given, what in ((also, "also"), *((values, field) for field, values in over.items())):
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            raise QuadspikeError(f"{what} takes a list, got {given!r}; write [{given!r}]")
     combined = [dict(zip(over, values, strict=True)) for values in product(*over.values())]
     found: list[Setting] = []
     refused: list[str] = []
