@@ -21,23 +21,17 @@ from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedStep
 from quadspike.training.memory import need
 from quadspike.training.network import copy_weights, make_network
-from quadspike.training.schedule import make_optimizer
 from quadspike.training.step import Step
-from quadspike.training.trainee import Trainee
-
-CPU = torch.device("cpu")
+from tests import steps
+from tests.steps import CPU
 
 
 def tiny(**changes: Any) -> Recipe:
-    return Recipe("tiny", "digits", "mlp", epochs=2, batch_size=256, lr=0.05, ema=0.3).but(
-        **changes
-    )
+    return steps.tiny(**{"ema": 0.3, **changes})
 
 
 def step_of(recipe: Recipe) -> tuple[Step, list[Any]]:
-    data = make_data(recipe, None, CPU, Workers())
-    trainee = Trainee(make_network(recipe, data.geometry).train(), recipe)
-    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
+    step, data = steps.step_of(recipe)
     return step, list(data.train.epoch(0))
 
 

@@ -28,12 +28,7 @@ from quadspike.training.memory import GIB, need, out_of_memory
 from quadspike.training.network import make_network
 from quadspike.training.schedule import learning_rate
 from quadspike.training.step import Step
-
-CPU = torch.device("cpu")
-
-
-def tiny(**changes: Any) -> Recipe:
-    return Recipe("tiny", "digits", "mlp", epochs=2, batch_size=256, lr=0.05).but(**changes)
+from tests.steps import CPU, tiny
 
 
 class Watcher(Observer):
