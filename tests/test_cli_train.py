@@ -17,17 +17,10 @@ from quadspike.cli.train import USAGE, USUAL
 from quadspike.training import Recipe, train
 from quadspike.training.observer import Beginning
 from quadspike.written import millijoule, searchable
-from tests.conftest import run_cli
+from tests.conftest import TRAIN, run_cli
 from tests.run_folders import make_run
 
 QUICK = ("train", "digits-mlp", "--epochs", "2", "--batch-size", "256", "--device", "cpu")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    assert run_cli(*QUICK, "--out", str(folder)) == 0
-    return folder
 
 
 def test_every_field_can_be_overridden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,13 +47,13 @@ def test_evaluate_repeats_the_figure(finished: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_finished_run_resumed_says_the_same(
-    finished: Path, capsys: pytest.CaptureFixture[str]
+    run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = ("last.safetensors", "record.json", "metrics.jsonl")
-    before = {name: (finished / name).read_bytes() for name in names}
-    assert run_cli(*QUICK, "--out", str(finished), "--resume") == 0
+    before = {name: (run / name).read_bytes() for name in names}
+    assert run_cli(*TRAIN, "--out", str(run), "--resume") == 0
     assert "test accuracy" in capsys.readouterr().out
-    assert {name: (finished / name).read_bytes() for name in names} == before
+    assert {name: (run / name).read_bytes() for name in names} == before
 
 
 def test_a_dry_run_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -24,21 +23,9 @@ from quadspike.training.recipe import Recipe
 from quadspike.training.shared_data import data_key
 from tests.conftest import run_cli
 from tests.record_cases import change, make_repository
+from tests.watching import Count
 
 TINY = Recipe("digits-mlp", "digits", "mlp", timesteps=2, epochs=1, batch_size=256, lr=0.05)
-
-
-class Count(Watcher):
-    """Counts the steps of each run."""
-
-    def __init__(self):
-        self.steps = Counter()
-
-    def start(self, job, number, total):
-        self.name = job.title
-
-    def moment(self, now):
-        self.steps[self.name] += 1
 
 
 def trained(*given, **options):

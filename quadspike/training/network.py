@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from pathlib import Path
 
@@ -165,12 +166,9 @@ def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def write_weights(model: Network, tensors: dict[str, Tensor], path: Path) -> None:
     """`tensors` as the weights of `model`; with its configuration where it can be rebuilt."""
     if model.config is not None and not why_not_rebuilt(model):
-        kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        try:
-            model.load_state_dict(tensors)
-            save_model(model, path)
-        finally:
-            model.load_state_dict(kept)
+        model = copy.deepcopy(model)
+        model.load_state_dict(tensors)
+        save_model(model, path)
     else:
         write_tensors(unshared(tensors), path)
 
