@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +13,14 @@ import torch
 
 from quadspike import QuadspikeError
 from quadspike.data.split import Split
-from quadspike.training import Observer, Recipe, start, train
+from quadspike.training import Recipe, start, train
 from quadspike.training.checkpoint import load_checkpoint
 from quadspike.training.compilation import Kernels, counts
 from quadspike.training.evaluate import evaluate
 from quadspike.training.judge import Judge
 from quadspike.training.loop import OTHER_SOURCE
 from tests.record_cases import tiny
+from tests.watching import Signal
 
 
 def run(folder: Path, recipe: Recipe, **options: Any) -> Any:
@@ -158,31 +157,18 @@ def test_a_run_that_begins_anew_has_none_of_the_epochs_of_before(tmp_path: Path)
 
 
 def test_the_speed_of_a_part_without_steps_is_that_of_the_one_before(tmp_path: Path) -> None:
-    class EndsInTheLastEvaluation(Observer):
-        def moment(self, now: Any) -> None:
-            if now.epoch == 2 and now.step == 5:
-                os.kill(os.getpid(), signal.SIGTERM)
-
     recipe = tiny(epochs=2)
-    ended = run(tmp_path / "run", recipe, observers=[EndsInTheLastEvaluation()])
+    ended = run(tmp_path / "run", recipe, observers=[Signal(2, 5)])  # in the last evaluation
     assert ended.exit_code
     found = run(tmp_path / "run", recipe, resume=True)
     assert found.summary["images_per_second"] > 0
 
 
 def test_a_surrogate_that_evolves_goes_on_where_it_was(tmp_path: Path) -> None:
-    class EndsWithAnEpoch(Observer):
-        def begin(self, what: Any) -> None:
-            self.last = what.steps_per_epoch
-
-        def moment(self, now: Any) -> None:
-            if now.step == self.last:
-                os.kill(os.getpid(), signal.SIGTERM)
-
     recipe = tiny(epochs=3, surrogate="evolving")
     run(tmp_path / "whole", recipe)
     resume = False
-    while run(tmp_path / "run", recipe, observers=[EndsWithAnEpoch()], resume=resume).exit_code:
+    while run(tmp_path / "run", recipe, observers=[Signal(step=5)], resume=resume).exit_code:
         resume = True
     run(tmp_path / "run", recipe, resume=True)  # nothing is left, and the record is written anew
     whole, parts = (
@@ -209,11 +195,7 @@ def test_the_kernels_of_all_parts_are_counted(tmp_path: Path, monkeypatch) -> No
 
 
 def test_weights_from_within_an_epoch_are_not_compared_with_its_start(tmp_path: Path) -> None:
-    class Ends(Observer):
-        def epoch(self, metrics: dict[str, Any]) -> None:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    stopped = run(tmp_path / "run", tiny(), observers=[Ends()])
+    stopped = run(tmp_path / "run", tiny(), observers=[Signal()])
     assert (stopped.exit_code, stopped.summary["steps_beyond"]) == (143, 1)
     assert stopped.test_accuracy is not None  # of the epoch before
     assert evaluate(tmp_path / "run", device="cpu").recorded is None
