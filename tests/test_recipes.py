@@ -6,6 +6,7 @@ import math
 from collections import ChainMap
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -363,6 +364,14 @@ def test_the_window_s_shape_reaches_the_neuron():
     assert window == Window("mean", 2, "unit-area")
     plain = Recipe("mine", "digits", "cnn", surrogate="window", window_scale=0.5)
     assert create_neuron(plain.neuron_config()).surrogate == Window("threshold", 0.5)
+
+
+def test_numbers_out_of_an_array_are_those_they_stand_for():
+    array = {"seed": np.int64(3), "lr": np.float32(0.5), "deterministic": np.bool_(True)}
+    plain = {"seed": 3, "lr": 0.5, "deterministic": True}
+    made, wanted = (create_recipe("digits-mlp", **fields) for fields in (array, plain))
+    assert made.but(**{"neuron.a": np.int64(1)}) == wanted.but(**{"neuron.a": 1})
+    assert json.dumps(made.as_dict()) == json.dumps(wanted.as_dict())
 
 
 def test_what_is_not_a_recipe_is_not_read_as_one():

@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from quadspike import composition
 from quadspike.aids.shortcuts import ShortcutForm
 from quadspike.errors import QuadspikeError, check_name
@@ -189,6 +191,9 @@ class Recipe:
     def __post_init__(self) -> None:
         if _drafting.get():
             return
+        for field in dataclasses.fields(self):
+            if isinstance(value := getattr(self, field.name), np.generic):  # from an array
+                object.__setattr__(self, field.name, value.item())
         check_values(self)
         constants = checked(self.neuron, self.neuron_constants)
         object.__setattr__(self, "neuron_constants", constants)
