@@ -120,19 +120,3 @@ def test_a_dry_run_counts_the_network_alone(capsys):
         assert run_cli("train", "digits-cnn", *fields, "--dry-run", "--device", "cpu") == 0
         shown = capsys.readouterr().out
         assert "94,186 parameters" in shown
-
-
-@pytest.mark.parametrize(
-    ("fields", "said"),
-    [
-        ("--aid sml --model mlp", "puts heads after a network's stages"),
-        ("--aid smll", "sml"),
-        ("--loss im --im-weight -1", "im_weight must be a number >= 0, got -1"),
-        ("--shortcut-form sum", "is for aid='shortcuts'"),
-    ],
-)
-def test_one_clear_message_before_any_work(tmp_path, monkeypatch, capsys, fields, said):
-    monkeypatch.chdir(tmp_path)
-    assert run_cli("train", "digits-cnn", *QUICK, *fields.split()) == 2
-    assert said in " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert not list(tmp_path.iterdir())

@@ -21,23 +21,17 @@ from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedStep
 from quadspike.training.memory import need
 from quadspike.training.network import copy_weights, make_network
-from quadspike.training.schedule import make_optimizer
 from quadspike.training.step import Step
-from quadspike.training.trainee import Trainee
-
-CPU = torch.device("cpu")
+from tests import steps
+from tests.steps import CPU
 
 
 def tiny(**changes: Any) -> Recipe:
-    return Recipe("tiny", "digits", "mlp", epochs=2, batch_size=256, lr=0.05, ema=0.3).but(
-        **changes
-    )
+    return steps.tiny(**{"ema": 0.3, **changes})
 
 
 def step_of(recipe: Recipe) -> tuple[Step, list[Any]]:
-    data = make_data(recipe, None, CPU, Workers())
-    trainee = Trainee(make_network(recipe, data.geometry).train(), recipe)
-    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
+    step, data = steps.step_of(recipe)
     return step, list(data.train.epoch(0))
 
 
@@ -184,18 +178,3 @@ def test_it_starts_from_the_weights_given(tmp_path: Path) -> None:
     train(recipe, out=tmp_path / "then", init_from=tmp_path / "first", device="cpu")
     first, then = (read_tensors(tmp_path / n / "last.safetensors") for n in ("first", "then"))
     torch.testing.assert_close(then["classifier.weight"], first["classifier.weight"])
-
-
-def test_a_run_that_was_stopped_goes_on_to_the_same_average(tmp_path: Path) -> None:
-    recipe = tiny(ema=0.9)
-    train(recipe, out=tmp_path / "whole", device="cpu")
-    for _ in range(3):
-        train(recipe, out=tmp_path / "parts", device="cpu", resume=True, stop_after=1e-6)
-    stopped = load_checkpoint(tmp_path / "parts/checkpoint.safetensors")
-    assert same(read_tensors(tmp_path / "parts/last.safetensors"), stopped.part("average"))
-    train(recipe, out=tmp_path / "parts", device="cpu", resume=True)
-    for which in ("last", "best"):
-        whole, parts = (
-            read_tensors(tmp_path / n / f"{which}.safetensors") for n in ("whole", "parts")
-        )
-        assert same(whole, parts)

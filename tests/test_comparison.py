@@ -6,38 +6,22 @@ import errno
 import json
 import os
 import re
-from collections import Counter
 
 import pytest
 
 from quadspike import QuadspikeError
-from quadspike.comparison import Outcome, Watcher, compare
+from quadspike.comparison import Outcome, compare
 from quadspike.methods import METHODS
 from quadspike.recipes import create_recipe
 from quadspike.training import queue
 from quadspike.training.observer import Beginning, Moment
 from quadspike.training.pace import Pace
 from quadspike.training.recipe import Recipe
+from tests.watching import Count
 
 TINY = Recipe(
     "tiny", "digits", "mlp", epochs=1, batch_size=256, optimizer="adam", lr=0.01, timesteps=2
 )
-
-
-class Count(Watcher):
-    """Counts how often each run is started, and steps made."""
-
-    def __init__(self):
-        self.steps, self.outcomes = Counter(), []
-
-    def start(self, job, number, total):
-        self.name = f"{job.method.key}-{job.seed}"
-
-    def moment(self, now):
-        self.steps[self.name] += 1
-
-    def done(self, outcome):
-        self.outcomes.append(outcome)
 
 
 def test_runs_lie_where_they_should_and_the_table_is_theirs(tmp_path):
@@ -119,7 +103,7 @@ def test_what_is_finished_is_not_run_again_and_what_is_new_is(tmp_path):
     first = compare(TINY, ["tet"], out=tmp_path / "c", device="cpu")
     watcher = Count()
     second = compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
-    assert watcher.steps.keys() == {"stbp-tdbn-0"}
+    assert watcher.steps.keys() == {"stbp-tdbn seed 0"}
     assert second.rows[0] == first.rows[0]
 
 
@@ -143,7 +127,7 @@ def test_a_stopped_comparison_goes_on_to_the_same_weights(tmp_path, monkeypatch)
     watcher = Count()
     again = compare(long, ["stbp-tdbn", "tet"], out=tmp_path / "c", device="cpu", watcher=watcher)
     assert again.exit_code == 0
-    assert watcher.steps["stbp-tdbn-0"] == watcher.steps["tet-0"] - 4
+    assert watcher.steps["stbp-tdbn seed 0"] == watcher.steps["tet seed 0"] - 4
     for key in ("stbp-tdbn", "tet"):
         weights = [tmp_path / f / key / "seed-0" / "last.safetensors" for f in ("whole", "c")]
         assert weights[0].read_bytes() == weights[1].read_bytes()
@@ -187,21 +171,17 @@ def test_a_full_disk_ends_it_and_is_no_method_s_failure(tmp_path, monkeypatch):
     watcher = Count()
     with pytest.raises(QuadspikeError, match=r"No space left.*make room"):
         compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu", watcher=watcher)
-    assert "stbp-tdbn-0" not in watcher.steps
+    assert "stbp-tdbn seed 0" not in watcher.steps
     monkeypatch.undo()
     found = compare(TINY, ["tet", "stbp-tdbn"], out=tmp_path / "c", device="cpu")
     assert all(row.accuracy > 0 for row in found.rows)
 
 
-def test_a_run_that_diverges_is_noted(tmp_path):
-    wild = TINY.but(optimizer="sgd", lr=1e30, momentum=0.0)
-    found = compare(wild, ["stbp-tdbn"], out=tmp_path / "c", device="cpu")
-    assert "not a finite number" in found.rows[0].failures[0]
-
-
-def test_too_large_a_batch_is_refused_before_any_work(tmp_path):
+def test_what_cannot_be_compared_is_refused_before_any_work(tmp_path):
     with pytest.raises(QuadspikeError, match="larger than the 1,438 samples"):
         compare(TINY.but(batch_size=2000), ["tet"], out=tmp_path / "c", device="cpu")
+    with pytest.raises(QuadspikeError, match=r"methods are a list, got 'tet'; write \['tet'\]"):
+        compare(TINY, "tet", out=tmp_path / "c", device="cpu")
     assert not (tmp_path / "c").exists()
 
 

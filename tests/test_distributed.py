@@ -209,18 +209,34 @@ def test_decoders_leave_signals_to_the_run(number):
 
 
 def torchrun(*arguments, accident, restarts=0):
+    command = ("--max-restarts", str(restarts), "-m", "tests.kill_driver", *arguments)
+    return two_workers(*command, ACCIDENT=json.dumps(asdict(accident)))
+
+
+def two_workers(*command, **variables):
+    start = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
-        [
-            *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
-            *("--nproc-per-node", "2", "--max-restarts", str(restarts)),
-            *("-m", "tests.kill_driver", *arguments),
-        ],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "ACCIDENT": json.dumps(asdict(accident))},
-        timeout=240,
+        [*start, *command], capture_output=True, text=True, cwd=ROOT, env=env, timeout=240
     )
+
+
+SEVERAL = """
+import faulthandler, sys
+from quadspike.training import Recipe, train
+
+faulthandler.dump_traceback_later(60, exit=True)
+for seed in range(6):
+    recipe = Recipe("mine", "digits", "mlp", epochs=1, batch_size=480, seed=seed)
+    train(recipe, out=f"{sys.argv[1]}/{seed}", device="cpu")
+"""
+
+
+def test_the_same_workers_make_one_run_after_the_other(tmp_path):
+    script = tmp_path / "several.py"
+    script.write_text(SEVERAL)
+    done = two_workers(str(script), str(tmp_path))
+    assert len(list(tmp_path.glob("*/record.json"))) == 6, done.stderr
 
 
 def same_bytes(folder, expected):

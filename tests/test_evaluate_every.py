@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,9 @@ from quadspike import QuadspikeError
 from quadspike.cli.display import Display
 from quadspike.models.files import read_tensors
 from quadspike.records.metrics import check_epochs, compact, summarise
-from quadspike.training import Observer, Recipe, Result, train
+from quadspike.training import Recipe, Result, train
 from quadspike.training.evaluate import evaluate
+from tests.watching import Signal
 
 RECIPE = Recipe(
     "rare", "digits", "mlp", epochs=5, batch_size=256, lr=0.05, validation=100, evaluate_every=3
@@ -40,15 +39,6 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 def summary_of(folder: Path) -> dict[str, Any]:
     summary: dict[str, Any] = json.loads((folder / "record.json").read_text())["summary"]
     return summary
-
-
-class StopAfter(Observer):
-    def __init__(self, epoch: int) -> None:
-        self.number = epoch
-
-    def epoch(self, metrics: dict[str, Any]) -> None:
-        if metrics["epoch"] == self.number:
-            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def test_the_first_and_the_last_epoch_and_every_third(tmp_path: Path) -> None:
@@ -79,7 +69,7 @@ def test_looking_less_often_changes_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("epoch", [1, 2, 4])
 def test_a_run_stopped_between_evaluations_goes_on_alike(tmp_path: Path, epoch: int) -> None:
     run(tmp_path / "whole")
-    stopped = run(tmp_path / "parts", observers=[StopAfter(epoch)])
+    stopped = run(tmp_path / "parts", observers=[Signal(epoch)])
     assert stopped.summary["epochs"] == epoch
     assert stopped.summary["evaluated_epoch"] == (3 if epoch == 4 else 1)
     assert (

@@ -65,6 +65,18 @@ def test_a_run_goes_on_with_the_data_it_began_with(tmp_path):
     train(recipe, data=made(), out=folder, device="cpu", resume=True)
 
 
+@pytest.mark.parametrize("field", [{"cutout": 16}, {"autoaugment": True}])
+def test_what_a_recipe_does_to_images_it_loads_is_not_said_of_given_ones(tmp_path, field):
+    recipe, run = tiny(batch_size=16, dataset="cifar10", **field), tmp_path / "run"
+    with pytest.raises(QuadspikeError, match=r"is for data that are loaded.*from_splits"):
+        train(recipe, data=mine(), out=run, device="cpu")
+    assert not run.exists()
+    data = from_splits(recipe, *mine(), torch.device("cpu"), Workers())
+    train(recipe, data=data, out=run, device="cpu")
+    found = evaluate(run, data=mine(), device="cpu")  # what is tested is shown plainly anyway
+    assert found.fresh.accuracy == found.recorded
+
+
 @pytest.mark.parametrize("first", [None, made])
 def test_a_run_that_begins_anew_notes_the_data_it_has_then(tmp_path, first):
     recipe, folder = tiny(batch_size=16), tmp_path / "run"

@@ -14,12 +14,11 @@ from torch import Tensor, nn
 from quadspike import LIF, QIF, Network, QuadspikeError, Soma
 from quadspike.cli.display import Display
 from quadspike.data.geometry import Geometry
-from quadspike.models.files import read_tensors
 from quadspike.neurons import Ternary
 from quadspike.training import Recipe, train
 from quadspike.training.network import make_network
 from quadspike.training.trainee import Trainee, grading
-from tests.watching import Epochs, Interrupt
+from tests.watching import Epochs
 
 CPU = torch.device("cpu")
 
@@ -112,20 +111,6 @@ def test_the_first_epochs_are_graded_and_every_evaluation_is_of_spikes(tmp_path:
         (2, True): {True},
     }
     assert all(seen == {True} for (_, training), seen in whole.items() if not training)
-
-
-def test_a_run_resumed_among_graded_epochs_has_the_same_bits(tmp_path: Path) -> None:
-    train(tiny(), out=tmp_path / "whole", device="cpu")
-    with pytest.raises(KeyboardInterrupt):
-        train(
-            tiny(), out=tmp_path / "cut", device="cpu", checkpoint_minutes=0,
-            observers=[Interrupt(4)],
-        )  # fmt: skip
-    train(tiny(), out=tmp_path / "cut", device="cpu", resume=True)
-    found, wanted = (
-        read_tensors(tmp_path / name / "last.safetensors") for name in ("cut", "whole")
-    )
-    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,11 @@ from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers, current
 from quadspike.training.graph import CapturedCount, CapturedStep, choose_runners
 from quadspike.training.network import make_network
-from quadspike.training.schedule import make_optimizer
 from quadspike.training.scoring import Counter
 from quadspike.training.spending import Spending
 from quadspike.training.step import Step
-from quadspike.training.trainee import Trainee
+from tests.steps import CPU, step_of
 
-CPU = torch.device("cpu")
 RECIPE = Recipe("graph", "digits", "mlp", batch_size=128, precision="bf16", validation=100)
 Work = Callable[[], None]
 
@@ -72,10 +70,7 @@ def test_a_source_of_ever_other_shapes_gets_few_graphs(captures: list[Work]) -> 
 
 
 def runners(device: torch.device, workers: Workers) -> tuple[object, object, str]:
-    recipe = RECIPE.but(precision="fp32")
-    model = make_network(recipe, make_data(recipe, None, CPU, Workers()).geometry)
-    trainee = Trainee(model, recipe)
-    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, 1)
+    step, _ = step_of(RECIPE.but(precision="fp32"))
     step.device, step.workers = device, workers
     return choose_runners(step, Spending())
 

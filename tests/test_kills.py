@@ -25,7 +25,8 @@ SETTINGS = {
         "shortcuts": f"digits-cnn {ADAM} --aid shortcuts --shortcut-form cosine --loss tet",
         "imp": f"digits-mlp {ADAM} --aid imp --loss lts",
         "dropout": f"digits-cnn {SGD} --model resnet8 --dropout 0.2 --clip 1",
-        "average": f"digits-mlp {SGD} --ema 0.9 --train-timesteps 1",
+        "average": f"digits-mlp {SGD} --ema 0.9 --train-timesteps 1 --full-epochs 1 "
+        "--graded-epochs 1",
         "muon": "digits-mlp --optimizer muon --nesterov --lr 0.1",
     }.items()
 }

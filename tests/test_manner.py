@@ -10,16 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from quadspike.training import Recipe
-from quadspike.training.datasets import make_data
-from quadspike.training.distributed import Workers
 from quadspike.training.graph import CapturedStep
-from quadspike.training.network import make_network
 from quadspike.training.nonfinite import explain_non_finite
-from quadspike.training.schedule import make_optimizer
-from quadspike.training.step import Step
-from quadspike.training.trainee import Trainee
+from tests.steps import step_of
 
-CPU = torch.device("cpu")
 SPIKES, GRADES = True, False
 
 
@@ -53,9 +47,8 @@ def test_what_was_captured_stays_as_it_was_until_the_manner_changes(
     monkeypatch.setattr("quadspike.training.graph.warm_up", lambda work, times=3: None)
     monkeypatch.setattr("quadspike.training.graph.capture", capture)
     recipe = Recipe("tiny", "digits", "cnn", timesteps=3, epochs=2, batch_size=32).but(**fields)
-    data = make_data(recipe, None, CPU, Workers())
-    trainee = Trainee(make_network(recipe, data.geometry), recipe)
-    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
+    step, data = step_of(recipe)
+    trainee = step.trainee
     learn = CapturedStep(step)
     spikes: list[bool] = []
     shown: list[tuple[int, int, bool]] = []
@@ -79,10 +72,9 @@ def test_a_spoilt_step_is_looked_at_in_its_own_manner() -> None:
     recipe = Recipe("tiny", "digits", "cnn", timesteps=3, epochs=2, batch_size=32).but(
         train_timesteps=1, graded_epochs=1, small_size=4, small_epochs=1
     )
-    data = make_data(recipe, None, CPU, Workers())
-    trainee = Trainee(make_network(recipe, data.geometry), recipe)
+    step, data = step_of(recipe)
+    trainee = step.trainee
     trainee.manner = recipe.manner_in(0)
-    step = Step(trainee, recipe, make_optimizer(recipe, trainee), Workers(), CPU, len(data.train))
     seen: list[Any] = []
     neuron = next(iter(trainee.network.somas().values())).neuron
     trainee.network.register_forward_pre_hook(

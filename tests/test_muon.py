@@ -218,14 +218,6 @@ def test_a_network_without_norms_is_refused() -> None:
         make_optimizer(RECIPE, create_model("cnn", in_channels=1, norm=None))
 
 
-def test_a_closure_is_called_first_and_its_loss_comes_back() -> None:
-    model, twin = network(), network()
-    optimizer = make_optimizer(RECIPE, model)
-    assert optimizer.step(lambda: with_gradients(model) and 3.0) == 3.0
-    make_optimizer(RECIPE, with_gradients(twin)).step()
-    torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=0, atol=0)
-
-
 def test_no_weight_that_turns_decays_and_heads_turn_too() -> None:
     recipe = RECIPE.but(model="resnet8", aid="sml", decay_all=True, momentum=0.0)
     trainee = Trainee(create_model("resnet8", in_channels=1), recipe)

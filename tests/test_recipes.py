@@ -6,6 +6,7 @@ import math
 from collections import ChainMap
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -252,7 +253,7 @@ NEVER = st.sampled_from(
     [[], {}, (1,), "", "?", "QIF", b"sgd", object, math.nan, math.inf, -math.inf, -1, -0.5, 2.5]
 )
 HUGE = st.just(10**400)
-FLAGS = module._FLAGS
+FLAGS = [field.name for field in dataclasses.fields(Recipe) if field.type == "bool"]
 NAMES = tuple(module._NAMES)
 COUNTS = (
     "timesteps",
@@ -327,9 +328,12 @@ def test_a_bad_value_is_refused_by_name(field, data):
         ({"dataset": "cifar10-dvs"}, ("name one", "last100")),
         ({"split": "tebn"}, ("split", "digits")),
         ({"autoaugment": True}, ("autoaugment", "digits")),
-        ({"frames_by": "time"}, ("frames_by='time'", "digits has no recordings")),
-        ({"frame_values": "binary", "dataset": "own"}, ("frame_values", "own has no recordings")),
-        ({"frame_size": 32, "dataset": "digits-events"}, ("frame_size=32", "frames of its own")),
+        ({"frames_by": "time"}, ("frames_by='time'", "leave it out for digits")),
+        ({"frame_values": "binary", "dataset": "own"}, ("frame_values", "leave it out for own")),
+        (
+            {"frame_size": 32, "dataset": "digits-events"},
+            ("frame_size=32", "leave it out for digits-events"),
+        ),
         ({"event_transform": "tet"}, ("event_transform='tet'", "cifar10-dvs")),
         (
             {"dataset": "cifar10-dvs", "split": "tebn", "frame_size": 129},
@@ -360,6 +364,14 @@ def test_the_window_s_shape_reaches_the_neuron():
     assert window == Window("mean", 2, "unit-area")
     plain = Recipe("mine", "digits", "cnn", surrogate="window", window_scale=0.5)
     assert create_neuron(plain.neuron_config()).surrogate == Window("threshold", 0.5)
+
+
+def test_numbers_out_of_an_array_are_those_they_stand_for():
+    array = {"seed": np.int64(3), "lr": np.float32(0.5), "deterministic": np.bool_(True)}
+    plain = {"seed": 3, "lr": 0.5, "deterministic": True}
+    made, wanted = (create_recipe("digits-mlp", **fields) for fields in (array, plain))
+    assert made.but(**{"neuron.a": np.int64(1)}) == wanted.but(**{"neuron.a": 1})
+    assert json.dumps(made.as_dict()) == json.dumps(wanted.as_dict())
 
 
 def test_what_is_not_a_recipe_is_not_read_as_one():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +13,14 @@ import torch
 
 from quadspike import QuadspikeError
 from quadspike.data.split import Split
-from quadspike.training import Observer, Recipe, start, train
-from quadspike.training.checkpoint import load_checkpoint, save_checkpoint
+from quadspike.training import Recipe, start, train
+from quadspike.training.checkpoint import load_checkpoint
 from quadspike.training.compilation import Kernels, counts
 from quadspike.training.evaluate import evaluate
 from quadspike.training.judge import Judge
 from quadspike.training.loop import OTHER_SOURCE
 from tests.record_cases import tiny
+from tests.watching import Signal
 
 
 def run(folder: Path, recipe: Recipe, **options: Any) -> Any:
@@ -79,19 +78,6 @@ def test_what_comes_before_the_steps_is_none_of_them(tmp_path: Path, monkeypatch
     assert 0 < parts["steps"] <= summary["seconds"] - 0.5
 
 
-def test_what_an_older_version_spent_its_time_on_is_unknown(tmp_path: Path) -> None:
-    recipe = tiny(epochs=2)
-    stopped = run(tmp_path / "run", recipe, stop_after=1e-6).summary["seconds"]
-    for _ in range(2):  # goes on, then has ended
-        path = tmp_path / "run" / "checkpoint.safetensors"
-        saved = load_checkpoint(path)
-        saved.progress.spent = {}
-        save_checkpoint(path, saved.recipe, saved.progress, saved.tensors)
-        parts = run(tmp_path / "run", recipe, resume=True).summary["seconds_spent_on"]
-        assert parts["unknown"] >= stopped
-    assert [*parts] == ["unknown"]
-
-
 def test_steps_that_were_not_trained_are_refused_by_what_needs_them(tmp_path: Path) -> None:
     run(tmp_path / "run", tiny(norm="tebn"))
     with pytest.raises(QuadspikeError, match="tebn learns a factor for each step"):
@@ -116,15 +102,6 @@ def test_parts_of_one_source_are_not_warned_of(tmp_path: Path) -> None:
     for resume in (False, True):
         run(tmp_path / "run", tiny(epochs=3), resume=resume, stop_after=None if resume else 1e-6)
     assert json.loads((tmp_path / "run/record.json").read_text())["notes"] == []
-
-
-def test_an_ended_run_from_before_its_code_was_noted_can_be_resumed(tmp_path: Path) -> None:
-    run(tmp_path / "run", tiny(epochs=1))
-    path = tmp_path / "run" / "checkpoint.safetensors"
-    saved = load_checkpoint(path)
-    saved.progress.environments = []
-    save_checkpoint(path, saved.recipe, saved.progress, saved.tensors)
-    assert run(tmp_path / "run", tiny(epochs=1), resume=True).status == "finished"
 
 
 def test_code_that_changes_between_two_runs_of_a_process_is_not_what_ran(
@@ -180,31 +157,18 @@ def test_a_run_that_begins_anew_has_none_of_the_epochs_of_before(tmp_path: Path)
 
 
 def test_the_speed_of_a_part_without_steps_is_that_of_the_one_before(tmp_path: Path) -> None:
-    class EndsInTheLastEvaluation(Observer):
-        def moment(self, now: Any) -> None:
-            if now.epoch == 2 and now.step == 5:
-                os.kill(os.getpid(), signal.SIGTERM)
-
     recipe = tiny(epochs=2)
-    ended = run(tmp_path / "run", recipe, observers=[EndsInTheLastEvaluation()])
+    ended = run(tmp_path / "run", recipe, observers=[Signal(2, 5)])  # in the last evaluation
     assert ended.exit_code
     found = run(tmp_path / "run", recipe, resume=True)
     assert found.summary["images_per_second"] > 0
 
 
 def test_a_surrogate_that_evolves_goes_on_where_it_was(tmp_path: Path) -> None:
-    class EndsWithAnEpoch(Observer):
-        def begin(self, what: Any) -> None:
-            self.last = what.steps_per_epoch
-
-        def moment(self, now: Any) -> None:
-            if now.step == self.last:
-                os.kill(os.getpid(), signal.SIGTERM)
-
     recipe = tiny(epochs=3, surrogate="evolving")
     run(tmp_path / "whole", recipe)
     resume = False
-    while run(tmp_path / "run", recipe, observers=[EndsWithAnEpoch()], resume=resume).exit_code:
+    while run(tmp_path / "run", recipe, observers=[Signal(step=5)], resume=resume).exit_code:
         resume = True
     run(tmp_path / "run", recipe, resume=True)  # nothing is left, and the record is written anew
     whole, parts = (
@@ -216,9 +180,12 @@ def test_a_surrogate_that_evolves_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_the_kernels_of_all_parts_are_counted(tmp_path: Path, monkeypatch) -> None:
+    parts = iter("abc")
+
     @contextmanager
     def watched(device):
-        yield Kernels(compiled=3, cached=1, seconds=0.5)
+        part = next(parts)
+        yield Kernels([f"{part}{n}" for n in range(3)], [f"{part}3"], seconds=0.5)
 
     monkeypatch.setattr("quadspike.training.start.watched", watched)
     for resume in (False, True, True):  # stopped, finished, and nothing left
@@ -228,11 +195,7 @@ def test_the_kernels_of_all_parts_are_counted(tmp_path: Path, monkeypatch) -> No
 
 
 def test_weights_from_within_an_epoch_are_not_compared_with_its_start(tmp_path: Path) -> None:
-    class Ends(Observer):
-        def epoch(self, metrics: dict[str, Any]) -> None:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    stopped = run(tmp_path / "run", tiny(), observers=[Ends()])
+    stopped = run(tmp_path / "run", tiny(), observers=[Signal()])
     assert (stopped.exit_code, stopped.summary["steps_beyond"]) == (143, 1)
     assert stopped.test_accuracy is not None  # of the epoch before
     assert evaluate(tmp_path / "run", device="cpu").recorded is None

@@ -17,7 +17,7 @@ from quadspike.data.geometry import Geometry
 from quadspike.data.split import Split
 from quadspike.training import Recipe, train
 from quadspike.training.distributed import Workers
-from quadspike.training.manner import shrink
+from quadspike.training.manner import Manner
 from quadspike.training.network import make_network
 from quadspike.training.plan import estimate
 from quadspike.training.sizes import check_sizes
@@ -34,8 +34,8 @@ def tiny(**changes: Any) -> Recipe:
 
 def test_a_pixel_is_the_mean_of_those_it_covers() -> None:
     image = torch.arange(16.0).view(1, 1, 4, 4)
-    assert shrink(image, 2).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
-    assert shrink(image, 3)[0, 0, 0, 0] == image[0, 0, :2, :2].mean()
+    assert Manner(size=2).show(image).flatten().tolist() == [2.5, 4.5, 10.5, 12.5]
+    assert Manner(size=3).show(image)[0, 0, 0, 0] == image[0, 0, :2, :2].mean()
 
 
 def test_the_first_epochs_see_small_images_and_evaluations_whole_ones(tmp_path: Path) -> None:

@@ -143,21 +143,6 @@ def test_cifar(tmp_path, monkeypatch, dataset, layouts):
     ]
 
 
-def test_event_recordings(tmp_path, monkeypatch):
-    write_all(tmp_path / "cifar10-dvs")
-    monkeypatch.setattr(
-        datasets, "load_cifar10dvs", partial(load_cifar10dvs, allow_partial=True, workers=1)
-    )
-    told = []
-    ask = recipe("cifar10-dvs", "vggsnn", timesteps=4, split="last100", batch_size=8)
-    data = make_data(ask, tmp_path, CPU, Workers(), lambda *far: told.append(far))
-    assert told[-1] == (80, 80)
-    assert data.geometry == Geometry(2, 48, 10, static=False)
-    assert (data.sizes.train, data.sizes.test) == (60, 20)
-    assert next(data.train.epoch()).inputs.shape == (4, 8, 2, 48, 48)
-    assert len(labels_of(data.test)) == 20
-
-
 def test_recordings_become_frames_as_the_recipe_says(tmp_path, monkeypatch):
     root = write_all(tmp_path / "cifar10-dvs")
     monkeypatch.setattr(
@@ -175,6 +160,7 @@ def test_recordings_become_frames_as_the_recipe_says(tmp_path, monkeypatch):
         wanted, _ = to_bytes(framing(recording(seed_of("airplane", 0))), framing.levels)
         shown = next(data.test.epoch()).inputs[:, 0]
         assert torch.equal(shown, wanted / framing.levels)
+        assert (data.sizes.train, data.sizes.test) == (40, 40)
         side = framing.size or 128
         assert data.geometry == Geometry(2, side, 10, static=False)
         files = set((root / "frames").glob("*.frames"))

@@ -13,33 +13,15 @@ from torch import Tensor, nn
 
 from quadspike import LIF, create_model
 from quadspike.randomness import Key
-from quadspike.training import Recipe
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.network import make_network
 from quadspike.training.schedule import learning_rate, make_optimizer, set_learning_rate
-from quadspike.training.step import CORRECT, LOSS, SEEN, Step
+from quadspike.training.step import CORRECT, LOSS, SEEN
 from quadspike.training.trainee import Trainee
-
-CPU = torch.device("cpu")
-
-
-def tiny(**changes: Any) -> Recipe:
-    return Recipe("tiny", "digits", "mlp", epochs=2, batch_size=256, lr=0.05).but(**changes)
-
+from tests.steps import CPU, step_of, step_with, tiny
 
 # -- the step --------------------------------------------------------------------------------
-
-
-def step_of(recipe: Recipe) -> tuple[Step, Any]:
-    data = make_data(recipe, None, CPU, Workers())
-    model = make_network(recipe, data.geometry).train()
-    return step_with(Trainee(model, recipe), recipe, data), data
-
-
-def step_with(trainee: Trainee, recipe: Recipe, data: Any, per_epoch: int = 0) -> Step:
-    optimizer = make_optimizer(recipe, trainee)
-    return Step(trainee, recipe, optimizer, Workers(), CPU, per_epoch or len(data.train))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +165,7 @@ def test_neurons_are_projected_after_an_update() -> None:
     data = make_data(recipe, None, CPU, Workers())
     neuron = Bounded(beta=nn.Parameter(torch.tensor(0.25)))
     model = create_model("mlp", in_channels=1, neuron=neuron, seed=0)
-    step = step_with(Trainee(model, recipe), recipe, data)
+    step = step_with(Trainee(model, recipe), recipe, len(data.train))
     inputs, labels = next(iter(data.train.epoch(0)))
     step(inputs, labels)
     leaks = [soma.neuron.beta.detach() for soma in model.somas().values()]
@@ -197,7 +179,7 @@ def test_what_evolves_is_told_the_share_of_epochs_done() -> None:
     neurons = [soma.neuron for soma in model.somas().values()]
     for neuron in neurons:
         neuron.register_buffer("progress", torch.zeros(()), persistent=False)
-    step = step_with(Trainee(model, recipe), recipe, data, per_epoch=2)
+    step = step_with(Trainee(model, recipe), recipe, 2)
     inputs, labels = next(iter(data.train.epoch(0)))
     told = []
     for _ in range(8):

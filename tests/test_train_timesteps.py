@@ -26,7 +26,7 @@ from quadspike.training.network import make_network
 from quadspike.training.plan import Measured, estimate
 from quadspike.training.step import Step
 from quadspike.training.trainee import Trainee
-from tests.watching import Epochs, Interrupt
+from tests.watching import Epochs
 
 CPU = torch.device("cpu")
 
@@ -70,19 +70,6 @@ def test_the_last_epochs_show_all_steps(tmp_path: Path) -> None:
     )
     train(recipe, model=network, out=tmp_path / "both", device="cpu", observers=[epochs])
     assert shown == {0: {1}, 1: {3}}
-
-
-def test_full_epochs_resume_to_the_same_bits(tmp_path: Path) -> None:
-    recipe = tiny(neuron="lif", full_epochs=1)
-    train(recipe, out=tmp_path / "whole", device="cpu")
-    parts = tmp_path / "parts"
-    with pytest.raises(KeyboardInterrupt):
-        train(recipe, out=parts, device="cpu", checkpoint_minutes=0, observers=[Interrupt(8)])
-    train(recipe, out=parts, device="cpu", resume=True)
-    found, wanted = (
-        read_tensors(path / "last.safetensors") for path in (parts, tmp_path / "whole")
-    )
-    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
 
 
 @pytest.mark.parametrize(

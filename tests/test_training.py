@@ -25,15 +25,10 @@ from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
 from quadspike.training.evaluate import evaluate
 from quadspike.training.memory import GIB, need, out_of_memory
-from quadspike.training.network import load_weights, make_network
+from quadspike.training.network import make_network
 from quadspike.training.schedule import learning_rate
 from quadspike.training.step import Step
-
-CPU = torch.device("cpu")
-
-
-def tiny(**changes: Any) -> Recipe:
-    return Recipe("tiny", "digits", "mlp", epochs=2, batch_size=256, lr=0.05).but(**changes)
+from tests.steps import CPU, tiny
 
 
 class Watcher(Observer):
@@ -171,21 +166,6 @@ def test_own_without_being_given(tmp_path: Path) -> None:
         run(tmp_path / "run2", tiny(dataset="own"))
     with pytest.raises(QuadspikeError, match="Network"):
         run(tmp_path / "run3", tiny(model="own"), model=nn.Linear(2, 2))
-
-
-def test_starting_from_weights_of_another_number_of_classes(tmp_path: Path) -> None:
-    run(tmp_path / "first", tiny(epochs=1))
-    other = create_model("mlp", in_channels=1, num_classes=3, seed=9)
-    drawn = other.state_dict()["classifier.weight"].clone()
-    anew = load_weights(other, tmp_path / "first")
-    assert anew == ["classifier.bias", "classifier.weight"]
-    saved = read_tensors(tmp_path / "first/last.safetensors")
-    assert torch.equal(
-        other.state_dict()["hidden1.synapse.weight"], saved["hidden1.synapse.weight"]
-    )
-    assert torch.equal(other.state_dict()["classifier.weight"], drawn)
-    with pytest.raises(QuadspikeError, match="another network"):
-        load_weights(create_model("cnn", in_channels=1), tmp_path / "first")
 
 
 def test_a_dead_layer_is_told_in_words_and_once(tmp_path: Path) -> None:

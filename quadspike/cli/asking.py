@@ -55,7 +55,10 @@ def ask(command: str, arguments: list[str], options: O, usage: str, does: str) -
         recipe, own, dry_run = tyro.cli(
             parse, prog=f"quadspike {command} {name}", args=rest, config=(OmitArgPrefixes,)
         )
-    given = {field: v for field, v in recipe.as_dict().items() if field in _named(rest)}
+    named = _named(rest)
+    if named.count("neuron_constants") > 1:  # the parser takes the last alone
+        raise QuadspikeError("give --neuron-constants once, with all its numbers: a=0.3 u-th=0.6")
+    given = {field: v for field, v in recipe.as_dict().items() if field in named}
     return Asked(name, create_recipe(name, **given), own, dry_run)
 
 
@@ -73,14 +76,14 @@ def _following(name: str) -> str:
     return f" From --epochs follow: {', '.join(options)}."
 
 
-def _named(arguments: list[str]) -> set[str]:
+def _named(arguments: list[str]) -> list[str]:
     """The fields that options speak of, also where they only repeat the recipe's value.
 
-    >>> sorted(_named(["--epochs", "3", "--no-sync-norm", "--graded_epochs=2"]))
-    ['epochs', 'graded_epochs', 'sync_norm']
+    >>> _named(["--epochs", "3", "--no-sync-norm", "--graded_epochs=2"])
+    ['epochs', 'sync_norm', 'graded_epochs']
     """
     options = (word.partition("=")[0] for word in arguments if word.startswith("--"))
-    return {option[2:].replace("-", "_").removeprefix("no_") for option in options}
+    return [option[2:].replace("-", "_").removeprefix("no_") for option in options]
 
 
 _NUMBERS_BY_NAME = ConstructorRegistry()

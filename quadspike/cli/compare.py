@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.table import Table
-from tyro.conf import Positional, arg
+from tyro.conf import Positional, UseAppendAction, arg
 
 from quadspike.cli.console import make_console
 from quadspike.cli.options import DataRoot
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 def compare(
     recipe: Positional[Annotated[str, arg(metavar="RECIPE")]] = "digits-cnn-short",
-    methods: Annotated[tuple[str, ...], arg(metavar="METHOD")] = (),
+    methods: UseAppendAction[
+        Annotated[tuple[tuple[str, ...], ...], arg(metavar="METHOD ...")]
+    ] = (),
     epochs: Annotated[int | None, arg(metavar="INT")] = None,
     timesteps: Annotated[int | None, arg(metavar="INT")] = None,
     seeds: int = 1,
@@ -69,7 +72,7 @@ def compare(
         return
     asked = {"epochs": epochs, "timesteps": timesteps}
     common = create_recipe(recipe, **{k: v for k, v in asked.items() if v is not None})
-    chosen = choose_methods(methods)
+    chosen = choose_methods(chain.from_iterable(methods))
     check_count("seeds", seeds)
     folder = out or Path("runs") / f"compare-{recipe}"
     if dry_run:

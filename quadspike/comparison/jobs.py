@@ -53,7 +53,6 @@ class Job:
         """The run in numbers."""
         folder, summary = RunFolder(result.folder), result.summary
         record = json.loads(folder.record.read_text(encoding="utf-8"))
-        earlier = record.get("earlier_environments", ())  # older records have none
         flags = {flag for row in record["energy"] for flag in row["flags"]} & {"graded", "integer"}
         return Outcome(
             self.method.key,
@@ -69,7 +68,7 @@ class Job:
             parameters=count_parameters(load_model(folder.weights("last"))),
             seconds=summary["seconds"],
             device=record["environment"]["device"],
-            made_on=tuple(map(made_on, [*earlier, record["environment"]])),
+            made_on=tuple(map(made_on, [*record["earlier_environments"], record["environment"]])),
         )
 
     def failed(self, reason: str) -> Outcome:

@@ -8,7 +8,7 @@ from pathlib import Path
 from quadspike.comparison.files import write_files
 from quadspike.comparison.jobs import ComparisonFolder, plan
 from quadspike.comparison.rows import Comparison, summarise
-from quadspike.errors import check_count
+from quadspike.errors import QuadspikeError, check_count
 from quadspike.methods import METHODS, Method, find_method
 from quadspike.training.queue import Watcher, check_folders, only_place, run_all
 from quadspike.training.recipe import Recipe
@@ -22,6 +22,8 @@ def choose_methods(keys: Iterable[str] = ()) -> list[Method]:
     >>> [method.title for method in choose_methods(["qif", "tet"])]
     ['QIF', 'TET']
     """
+    if isinstance(keys, str):
+        raise QuadspikeError(f"methods are a list, got {keys!r}; write [{keys!r}]")
     return [find_method(key) for key in dict.fromkeys(keys)] or list(METHODS.values())
 
 

@@ -15,7 +15,7 @@ from quadspike.sweeps.folder import State, SweepFolder
 def write_files(folder: SweepFolder) -> str:
     """`table.md`, and `curves.png` once a run is finished, as the runs stand now; the table."""
     states = folder.states()
-    text = sweep_table(states)
+    text = _table(states)
     write_text(folder.path / "table.md", text)
     records = [state.record for state in states if state.record is not None]
     if records:
@@ -23,7 +23,7 @@ def write_files(folder: SweepFolder) -> str:
     return text
 
 
-def sweep_table(states: Sequence[State]) -> str:
+def _table(states: Sequence[State]) -> str:
     """Markdown: the table that records of the finished runs would have, then what is not in it."""
     records = [state.record for state in states if state.record is not None]
     failed = [f"- `{state.name}` failed: {state.failure}\n" for state in states if state.failure]

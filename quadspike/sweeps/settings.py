@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from quadspike.errors import QuadspikeError, check_name
+from quadspike.errors import QuadspikeError
 from quadspike.recipes.registry import vary
-from quadspike.training.constants import PREFIX
 from quadspike.training.field_values import OWN
 from quadspike.training.fields import field_order
 from quadspike.training.network import make_network
@@ -19,10 +18,9 @@ from quadspike.training.sizes import check_sizes, known_geometry
 
 _LONGEST = 200
 """Of the name of a folder, with room for a seed; most systems allow 255 bytes."""
-_FIELDS = [field.name for field in dataclasses.fields(Recipe)]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Setting:
     """A recipe, and what it is called after: the fields that were asked for.
 
@@ -39,16 +37,11 @@ class Setting:
         """`base` with other fields, checked; refused by name."""
         if not fields:
             raise QuadspikeError("a setting has at least one FIELD=VALUE, got none")
-        for field in fields:
-            if not field.startswith(PREFIX):
-                check_name("field of a recipe", field, _FIELDS)
         for field, instead in (("seed", "--seeds"), ("name", "--out")):
             if field in fields:
                 raise QuadspikeError(f"a sweep is not over {field!r}; use {instead}")
         # In the recipe's order, so that nothing is called anew if it is asked in another one.
-        name = _short(
-            "_".join(f"{field}-{_text(fields[field])}" for field in sorted(fields, key=field_order))
-        )
+        name = _short(_text({field: fields[field] for field in sorted(fields, key=field_order)}))
         try:
             recipe = vary(base, **fields)
             check_sizes(recipe)
@@ -84,6 +77,9 @@ def settings(
     ['neuron-qif_lr-0.1', 'neuron-lif_lr-0.1', 'window-mean']
     """
     over = over or {}
+    for given, what in ((also, "also"), *((values, field) for field, values in over.items())):
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            raise QuadspikeError(f"{what} takes a list, got {given!r}; write [{given!r}]")
     combined = [dict(zip(over, values, strict=True)) for values in product(*over.values())]
     found: list[Setting] = []
     refused: list[str] = []
@@ -109,9 +105,11 @@ def settings(
 def _text(value: Any) -> str:
     """As a file and a record may be called.
 
-    >>> [_text(value) for value in (None, True, 1.0, 1e20, 1e-5, "mean")]
-    ['null', 'true', '1', '1e20', '1e-05', 'mean']
+    >>> [_text(value) for value in (None, True, 1.0, 1e20, 1e-5, "mean", {"a": 0.3, "u2": -1.0})]
+    ['null', 'true', '1', '1e20', '1e-05', 'mean', 'a-0.3_u2--1']
     """
+    if isinstance(value, Mapping):
+        return "_".join(f"{name}-{_text(own)}" for name, own in value.items()) or "none"
     if value is None or isinstance(value, bool):
         return str(value).lower().replace("none", "null")
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

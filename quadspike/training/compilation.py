@@ -15,40 +15,27 @@ import torch
 
 @dataclass
 class Kernels:
-    """Triton's. Those that an earlier run in the same process has loaded are in neither count."""
+    """Triton's. Those that an earlier run in the same process has loaded are nowhere in it."""
 
-    compiled: int = 0
-    cached: int = 0
-    """Compiled beforehand: found on disk."""
+    ours: list[str] = field(default_factory=list)
+    """Those that were compiled."""
+    found: list[str] = field(default_factory=list)
+    """Those that were there beforehand, on disk, and not by an earlier part of the same run."""
     seconds: float = 0.0
     """In which at least one was being compiled."""
-    ours: list[str] = field(default_factory=list)
-    """Those that were compiled: a later part of the same run finds them, which does not count."""
-    found: list[str] = field(default_factory=list)
 
     def add(self, earlier: Mapping[str, Any]) -> None:
-        """Count what an earlier part of the same run had."""
-        for name, count in earlier.items():
-            setattr(self, name, count + getattr(self, name))
-        others = [kernel for kernel in self.found if kernel not in self.ours]
-        self.cached -= len(self.found) - len(others)
-        self.found = others
-
-    def compile(self, kernel: str) -> None:
-        """Note one that was compiled."""
-        self.compiled += 1
-        self.ours.append(kernel)
-
-    def find(self, kernel: str) -> None:
-        """Note one that the cache had."""
-        if kernel not in self.ours:
-            self.cached += 1
-            self.found.append(kernel)
+        """Count what an earlier part of the same run had, as `asdict` gave it."""
+        self.seconds += earlier["seconds"]
+        self.ours += earlier["ours"]
+        found = [*earlier["found"], *self.found]
+        self.found = [kernel for kernel in found if kernel not in self.ours]
 
 
 def counts(kernels: Mapping[str, Any]) -> dict[str, Any]:
     """Of `asdict(Kernels())`, what a record says."""
-    return {name: kernels[name] for name in ("compiled", "cached", "seconds") if name in kernels}
+    compiled, cached = len(kernels["ours"]), len(kernels["found"])
+    return {"compiled": compiled, "cached": cached, "seconds": kernels["seconds"]}
 
 
 @contextmanager
@@ -79,10 +66,10 @@ def watched(device: torch.device) -> Iterator[Kernels]:
         kernel = told["metadata"]["hash"]
         with one_at_a_time:
             if not told["cache_hit"]:
-                found.compile(kernel)
+                found.ours.append(kernel)
                 compiled(told["times"].total / 1e6)
-            else:
-                found.find(kernel)
+            elif kernel not in found.ours:
+                found.found.append(kernel)
             if before is not None:
                 before(**told)
 

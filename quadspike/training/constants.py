@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from quadspike.errors import QuadspikeError, check_name, is_number
 from quadspike.neurons import NEURONS
 
@@ -53,6 +55,7 @@ def checked(neuron: str, given: object) -> Constants:
             f"neuron_constants are numbers by name, such as {{'u_th': 0.6}}, got {given!r}"
         )
     allowed = NEURONS[neuron].constant_names()
+    given = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
     for name, number in given.items():
         check_name(f"constant of neuron {neuron!r}", name, allowed)
         if not is_number(number):

@@ -16,7 +16,6 @@ from quadspike.data.events.cifar10dvs import load_cifar10dvs
 from quadspike.data.geometry import GEOMETRIES, Geometry
 from quadspike.data.imagenet import ImageNet
 from quadspike.data.processors import usable_processors
-from quadspike.data.progress import Progress
 from quadspike.data.root import data_root, reading
 from quadspike.data.split import Split
 from quadspike.data.streaming import StreamingLoader
@@ -37,26 +36,9 @@ from quadspike.training.sources import (
 
 
 def make_data(
-    recipe: Recipe,
-    root: Path | str | None,
-    device: torch.device,
-    workers: Workers,
-    progress: Progress | None = None,
+    recipe: Recipe, root: Path | str | None, device: torch.device, workers: Workers
 ) -> TrainingData:
-    """The loaders of a recipe's data set, which lies under `root` (see `data_root`).
-
-    `progress` is told how far event recordings are made into frames.
-    """
-    return replace(_made(recipe, root, device, workers, progress), loaded=True)
-
-
-def _made(
-    recipe: Recipe,
-    root: Path | str | None,
-    device: torch.device,
-    workers: Workers,
-    progress: Progress | None,
-) -> TrainingData:
+    """The loaders of a recipe's data set, which lies under `root` (see `data_root`)."""
     check_parts(recipe, workers)
     if recipe.dataset == OWN:
         raise QuadspikeError(
@@ -66,7 +48,7 @@ def _made(
     if recipe.dataset == "imagenet":
         return _imagenet(recipe, data_root(root) / "imagenet", device, workers)
     with reading():
-        train, test = _load(recipe, root, progress)
+        train, test = _load(recipe, root)
     plain = plain_transform(recipe.dataset, train)
     augment = training_transform(
         recipe.dataset,
@@ -75,7 +57,7 @@ def _made(
         cutout=recipe.cutout,
         event_transform=recipe.event_transform,
     )
-    return from_splits(recipe, train, test, device, workers, augment, plain)
+    return replace(from_splits(recipe, train, test, device, workers, augment, plain), loaded=True)
 
 
 def choose_data(
@@ -105,12 +87,7 @@ def choose_data(
     return from_splits(recipe, own[0], own[1], device, workers)
 
 
-_FRAME_SIZE = GEOMETRIES["cifar10-dvs"].size
-
-
-def _load(
-    recipe: Recipe, root: Path | str | None, progress: Progress | None
-) -> tuple[Split, Split]:
+def _load(recipe: Recipe, root: Path | str | None) -> tuple[Split, Split]:
     if recipe.dataset == "digits":
         return load_digits()
     if recipe.dataset == "digits-events":
@@ -120,16 +97,14 @@ def _load(
         return load_cifar10(root)
     if recipe.dataset == "cifar100":
         return load_cifar100(root)
-    folder = data_root(root) / "cifar10-dvs"
+    size = recipe.frame_size or GEOMETRIES["cifar10-dvs"].size
     return load_cifar10dvs(
-        folder,
+        data_root(root) / "cifar10-dvs",
         recipe.timesteps,
-        # Every event counts as one where none is interpolated.
-        None if recipe.frame_size == SENSOR else recipe.frame_size or _FRAME_SIZE,
+        None if size == SENSOR else size,  # every event counts as one where none is interpolated
         recipe.split,
         by=recipe.frames_by or "count",
         values=recipe.frame_values,
-        progress=progress,
     )
 
 
@@ -162,6 +137,7 @@ def _imagenet(recipe: Recipe, root: Path, device: torch.device, workers: Workers
         Geometry(3, train.size, len(train.classes)),
         Sizes(len(train), len(test), len(held)),
         train.classes,
+        loaded=True,
     )
 
 

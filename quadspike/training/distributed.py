@@ -119,8 +119,9 @@ def joined(workers: Workers, device: torch.device) -> Iterator[None]:
     backend = "nccl" if device.type == "cuda" else "gloo"
     limit = timedelta(minutes=30)
     store, rank, world = next(rendezvous("env://", timeout=limit))
-    # torchrun keeps its store when it starts workers anew, and with it the addresses of the lost.
-    name = f"start {_restarts()} of {world}"
+    # The store outlives the workers it is of, those of a run before in the same processes or of a
+    # start before by torchrun, and with them their addresses.
+    name = f"start {_restarts()} of {world}, run {len(_groups)}"
     fresh = dist.PrefixStore(name, store)  # type: ignore[attr-defined]
     dist.init_process_group(backend, store=fresh, rank=rank, world_size=world, timeout=limit)
     _groups.append(dist.group.WORLD)

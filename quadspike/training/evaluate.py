@@ -83,9 +83,9 @@ def _check_steps(recipe: Recipe, timesteps: int, static: bool) -> None:
             f"timesteps={timesteps} is for static images; a recording of {recipe.dataset} has "
             f"{recipe.timesteps} frames, as many as its steps"
         )
-    parts: tuple[Any, ...] = (NEURONS[recipe.neuron], NORMS.get(recipe.norm or ""))
+    parts: tuple[Any, ...] = (NEURONS[recipe.neuron], NORMS[recipe.norm])
     for part in parts:
-        if part is not None and part.per_step and timesteps != recipe.timesteps:
+        if part.per_step and timesteps != recipe.timesteps:
             raise QuadspikeError(
                 f"timesteps={timesteps}, but {part.name} {part.per_step} and was trained with "
                 f"{recipe.timesteps} of them; leave timesteps out"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal, get_args
@@ -54,9 +55,9 @@ def check_values(recipe: Recipe) -> None:
             raise QuadspikeError(f"{field} must be a whole number >= 0, got {value!r}")
     if recipe.seed >= 2**63:
         raise QuadspikeError(f"seed must be below 2^63, got {recipe.seed}")
-    for field in _FLAGS:
-        if not isinstance(getattr(recipe, field), bool):
-            raise QuadspikeError(f"{field} must be True or False, got {getattr(recipe, field)!r}")
+    for flag in (field.name for field in dataclasses.fields(recipe) if field.type == "bool"):
+        if not isinstance(getattr(recipe, flag), bool):
+            raise QuadspikeError(f"{flag} must be True or False, got {getattr(recipe, flag)!r}")
     for field, (low, high) in _RANGES.items():
         value = getattr(recipe, field)
         if not (is_number(value) and low <= value <= high):
@@ -72,17 +73,6 @@ def check_values(recipe: Recipe) -> None:
 
 _OPTIONAL = ("surrogate", "aid", "split", "frames_by", "clip")
 _POSITIVE = ("lr", "clip", "window_scale")
-_FLAGS = (
-    "detach_reset",
-    "fixed_norm",
-    "sync_norm",
-    "shortcut_neuron",
-    "identity_norm",
-    "decay_all",
-    "nesterov",
-    "autoaugment",
-    "deterministic",
-)
 _NAMES: dict[str, Iterable[str]] = {
     "dataset": get_args(Dataset),
     "model": (*list_models(), OWN),

@@ -63,7 +63,7 @@ class RunFolder:
 
     def check_loaded(self, instead: str) -> None:
         """Refuse to load by its name what the run was not trained on; `instead` says what to do."""
-        if json.loads(self.recipe.read_text(encoding="utf-8")).get("data") == GIVEN:
+        if self._start().get("data") == GIVEN:
             raise QuadspikeError(f"{self.path}: {GIVEN}; {instead}")
 
     @property
@@ -103,7 +103,8 @@ class RunFolder:
 
     def read_recipe(self) -> Recipe:
         """The recipe the run was started with."""
-        return self._read_start()[0]
+        recipe: Recipe = self._start()["recipe"]
+        return recipe
 
     def read_packaged(self, instead: str) -> Recipe:
         """The recipe, if its network can be made from it; `instead` says what else to do."""
@@ -117,7 +118,8 @@ class RunFolder:
         wanted = None if given is None else Path(given)
         if not (resume and os.path.exists(self.recipe)):
             return wanted
-        known = self._read_start()[1]
+        source = self._start().get("init_from")
+        known = Path(source) if source else None
         if wanted not in (None, known):
             raise QuadspikeError(
                 f"{self.path} holds a run that started from {known or 'new weights'}, not from "
@@ -127,7 +129,7 @@ class RunFolder:
 
     def check_first_weights(self, source: Path) -> None:
         """Refuse weights that are others by now than when the run began, where that was noted."""
-        noted = json.loads(self.recipe.read_text(encoding="utf-8")).get("init_from_sha256")
+        noted = self._start().get("init_from_sha256")
         file = weights_file(source)
         if noted is not None and file.is_file() and sha256(file) != noted:
             raise QuadspikeError(
@@ -135,7 +137,8 @@ class RunFolder:
                 f"with the SHA-256 {noted}"
             )
 
-    def _read_start(self) -> tuple[Recipe, Path | None]:
+    def _start(self) -> dict[str, Any]:
+        """What was written when the run began, its recipe as one."""
         try:
             content = json.loads(self.recipe.read_text(encoding="utf-8"))
             if not isinstance(content, dict) or not {"format", "recipe"} <= content.keys():
@@ -145,8 +148,7 @@ class RunFolder:
                     f"{self.recipe} has format {content['format']}, this version of quadspike "
                     f"reads format {FORMAT}; use the version that wrote it"
                 )
-            source = content.get("init_from")
-            return Recipe.from_dict(content["recipe"]), Path(source) if source else None
+            return {**content, "recipe": Recipe.from_dict(content["recipe"])}
         except OSError as error:
             raise QuadspikeError(
                 f"{self.path} is no run: cannot read {self.recipe.name}: {error.strerror}"

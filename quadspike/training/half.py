@@ -21,7 +21,7 @@ class HalfWeights:
     The copies and the gradients are those of autocast, bit for bit.
     """
 
-    def __init__(self, model: nn.Module, dtype: torch.dtype = torch.bfloat16) -> None:
+    def __init__(self, model: nn.Module) -> None:
         self.model = model
         self.weights = {
             f"{name}.{kind}".lstrip("."): parameter
@@ -31,7 +31,7 @@ class HalfWeights:
             if parameter.requires_grad
         }
         self.copies = {
-            name: torch.empty_like(weight, dtype=dtype).requires_grad_()
+            name: torch.empty_like(weight, dtype=torch.bfloat16).requires_grad_()
             for name, weight in self.weights.items()
         }
 

@@ -18,7 +18,7 @@ from quadspike.training.checkpoint import (
     run_tensors,
     save_checkpoint,
 )
-from quadspike.training.clock import Clock
+from quadspike.training.clock import Clock, Workload
 from quadspike.training.compilation import Kernels
 from quadspike.training.distributed import Workers
 from quadspike.training.finish import Result, finish
@@ -39,7 +39,6 @@ from quadspike.training.step import CORRECT, LOSS, NORM, SEEN, Step
 from quadspike.training.stop import Stop
 from quadspike.training.tensorboard import TensorBoard, tensorboard_installed
 from quadspike.training.trainee import Trainee
-from quadspike.training.workload import Workload
 
 LOOK_EVERY = {"cpu": 1, "cuda": 50}
 """Most steps between two looks at the device; each waits for it, and then it for the host."""
@@ -102,8 +101,6 @@ class Training:
             )
         self.progress = saved.progress
         self.kernels.add(self.progress.kernels)
-        if not self.progress.spent:  # what an older version saved has none
-            self.progress.spent = {"unknown": self.progress.seconds}
         self.spent.add(self.progress.spent)
         self.best = {n: t.to(self.device) for n, t in saved.part("best").items()} or None
         self.step.resume(self.total_step)
@@ -124,7 +121,7 @@ class Training:
         workload = Workload(self.recipe, self.data.geometry.size, self.per_epoch)
         self.clock = Clock(save_every, self.total_step, workload)
         left = self.progress.epoch < self.recipe.epochs
-        if left or not self.progress.environments:  # what an older version saved has none
+        if left:
             self.progress.made_with(self.made_with)
         if len({part["source"] for part in self.progress.environments}) > 1:
             self.notes = (*self.notes, OTHER_SOURCE)

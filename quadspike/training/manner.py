@@ -25,10 +25,7 @@ class Manner:
         return shown / steps * (1.0 if self.size is None else (self.size / side) ** 2)
 
     def show(self, images: Tensor) -> Tensor:
-        """Images `[B, C, H, W]` as large as this manner has them; recordings as they are."""
-        return images if self.size is None else shrink(images, self.size)
-
-
-def shrink(images: Tensor, size: int) -> Tensor:
-    """`[B, C, size, size]`: each pixel the mean of those it covers."""
-    return F.adaptive_avg_pool2d(images, size)
+        """Images `[B, C, H, W]` as large as this manner has them, each pixel the mean of those it
+        covers; recordings as they are.
+        """
+        return images if self.size is None else F.adaptive_avg_pool2d(images, self.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from quadspike.data.geometry import Geometry
 from quadspike.models import Network
-from quadspike.norms import BatchNorm, synchronize
+from quadspike.norms import synchronize
 from quadspike.training.network import count_parameters
 from quadspike.training.recipe import Recipe
 from quadspike.training.samples import random_batch
@@ -50,16 +51,10 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.device) -> Need:
-    """Measured on two random samples, shown as many steps and pixels as in any epoch.
-
-    The model's statistics are left as they were.
-    """
-    trainee = Trainee(model, recipe)
+    """Of a copy, measured on two random samples shown as many steps and pixels as in any epoch."""
+    trainee = Trainee(copy.deepcopy(model), recipe)
     trainee.manner = recipe.manner_in(recipe.epochs - 1)
-    norms = [module for module in trainee.modules() if isinstance(module, BatchNorm)]
-    shared = [norm.sync for norm in norms]
     synchronize(trainee, False)  # other workers are elsewhere
-    kept = {name: tensor.clone() for name, tensor in model.named_buffers()}
     held = {p.untyped_storage().data_ptr() for p in trainee.parameters()}
     found: dict[int, int] = {}
 
@@ -74,10 +69,6 @@ def need(model: Network, recipe: Recipe, geometry: Geometry, device: torch.devic
         with autocast(recipe, device):
             loss, _ = trainee(inputs, labels, torch.zeros((), device=device))
         del loss
-    for name, tensor in model.named_buffers():
-        tensor.copy_(kept[name])
-    for norm, sync in zip(norms, shared, strict=True):
-        norm.sync = sync
     slots = {"sgd": int(recipe.momentum > 0), "muon": 2, "adam": 2}[recipe.optimizer]
     size = 8 if recipe.precision == "fp64" else 4
     # weights, gradients, the optimizer's state and, of muon, directions; average

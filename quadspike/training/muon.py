@@ -6,7 +6,6 @@ captured step would keep the first for good, and knows no `found_inf`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -67,30 +66,22 @@ class Muon(torch.optim.SGD):
     """
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> Any:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Turn what turns; then SGD moves the rest, which alone has gradients left."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
         for group in self.param_groups:
             weights = [p for p in group["params"] if group["turns"] and p.grad is not None]
             if weights:
                 self._turn(weights, group)
         super().step()
-        return loss
 
     def _turn(self, weights: list[Tensor], group: dict[str, Any]) -> None:
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         momenta = [self.state[weight]["momentum_buffer"] for weight in weights]
-        spoilt, mu = getattr(self, "found_inf", None), group["momentum"]
-        if spoilt is None:
-            torch._foreach_mul_(momenta, mu)
-        else:
-            for gradient in gradients:
-                gradient.masked_fill_(spoilt > 0, 0)
-            one = torch.ones_like(spoilt, dtype=weights[0].dtype)
-            torch._foreach_mul_(momenta, torch.where(spoilt > 0, one, mu * one))
+        spoilt, mu = getattr(self, "found_inf", weights[0].new_zeros(())), group["momentum"]
+        for gradient in gradients:
+            gradient.masked_fill_(spoilt > 0, 0)
+        one = torch.ones_like(spoilt, dtype=weights[0].dtype)
+        torch._foreach_mul_(momenta, torch.where(spoilt > 0, one, mu * one))
         torch._foreach_add_(momenta, gradients)
         if group["nesterov"]:
             momenta = list(torch._foreach_add(gradients, momenta, alpha=mu))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from quadspike.neurons import Neuron
 from quadspike.norms import BatchNorm, synchronize
 from quadspike.training.field_values import OWN
 from quadspike.training.folder import weights_file
-from quadspike.training.manner import shrink
+from quadspike.training.manner import Manner
 from quadspike.training.recipe import Recipe
 from quadspike.training.rehearsal import rehearse_on_gpu
 from quadspike.training.reproducible import untuned
@@ -126,7 +127,7 @@ def check_small(model: Network, recipe: Recipe, geometry: Geometry, device: torc
     check_smaller(small, geometry.size, recipe.dataset)
     images, _ = random_batch(recipe, geometry, 2, device)
     try:
-        _look(model, shrink(images, small), recipe, device)
+        _look(model, Manner(size=small).show(images), recipe, device)
     except (QuadspikeError, RuntimeError) as error:
         raise QuadspikeError(
             f"small_size={small}: the network does not take images of {small} x {small} beside "
@@ -165,12 +166,9 @@ def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def write_weights(model: Network, tensors: dict[str, Tensor], path: Path) -> None:
     """`tensors` as the weights of `model`; with its configuration where it can be rebuilt."""
     if model.config is not None and not why_not_rebuilt(model):
-        kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        try:
-            model.load_state_dict(tensors)
-            save_model(model, path)
-        finally:
-            model.load_state_dict(kept)
+        model = copy.deepcopy(model)
+        model.load_state_dict(tensors)
+        save_model(model, path)
     else:
         write_tensors(unshared(tensors), path)
 

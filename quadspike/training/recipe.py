@@ -9,14 +9,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from quadspike import composition
 from quadspike.aids.shortcuts import ShortcutForm
 from quadspike.errors import QuadspikeError, check_name
-from quadspike.models.registry import MODELS, check_gains
+from quadspike.models.registry import MODELS
 from quadspike.neurons import NEURONS
 from quadspike.surrogates import Center, Height
 from quadspike.training.constants import Constants, checked, had_by, one_by_one, together
-from quadspike.training.dataset_fields import RECORDINGS, check_dataset_fields
 from quadspike.training.field_values import (
     OWN,
     AidName,
@@ -27,9 +28,8 @@ from quadspike.training.field_values import (
     Precision,
     check_values,
 )
+from quadspike.training.fields_together import RECORDINGS, check_together
 from quadspike.training.manner import Manner
-from quadspike.training.neuron_fields import check_constants, check_window_fields
-from quadspike.training.schedule_fields import check_schedule_fields
 from quadspike.written import capitals
 
 _drafting = ContextVar("drafting", default=False)
@@ -191,24 +191,13 @@ class Recipe:
     def __post_init__(self) -> None:
         if _drafting.get():
             return
+        for field in dataclasses.fields(self):
+            if isinstance(value := getattr(self, field.name), np.generic):  # from an array
+                object.__setattr__(self, field.name, value.item())
         check_values(self)
         constants = checked(self.neuron, self.neuron_constants)
         object.__setattr__(self, "neuron_constants", constants)
-        self._check_together()
-
-    def _check_together(self) -> None:
-        """Refuse fields that do not go with each other."""
-        check_window_fields(self)
-        check_schedule_fields(self)
-        check_gains(self.norm, self.eta, self.initial_gain, self.identity_norm)
-        composition.check(self.parts())
-        check_constants(self)
-        if self.shortcut_form != "linear" and self.aid != "shortcuts":
-            raise QuadspikeError(
-                f"shortcut_form={self.shortcut_form!r} is for aid='shortcuts', got "
-                f"aid={self.aid!r}; leave it out"
-            )
-        check_dataset_fields(self)
+        check_together(self)
 
     def parts(self) -> composition.Parts:
         """The choices that have to make sense together."""

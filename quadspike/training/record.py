@@ -110,8 +110,9 @@ def version_of(package: str) -> str | None:
 def measure(model: Network, geometry: Geometry, inputs: Tensor) -> dict[str, Any]:
     """Firing and energy of a trained network on a batch of test samples."""
     layers = describe_layers(model, inputs)
+    steps = model.timesteps if geometry.static else inputs.shape[0]
     try:
-        bill = energy(model, geometry, timesteps=_steps(geometry, inputs, model), inputs=inputs)
+        bill = energy(model, geometry, timesteps=steps, inputs=inputs)
     except QuadspikeError:
         return {"layers": layers, "energy": [], "summary": {}}  # a network that cannot be billed
     rates = {layer["layer"]: layer["rate"] for layer in layers}
@@ -134,10 +135,6 @@ def totals(bill: EnergyReport, rates: Mapping[str, float]) -> dict[str, float]:
         "energy_as_qif_mj": found.qif_mj,
         "energy_ann_mj": bill.ann_mj,
     }
-
-
-def _steps(geometry: Geometry, inputs: Tensor, model: Network) -> int:
-    return model.timesteps if geometry.static else inputs.shape[0]
 
 
 def write_record(path: Path, content: dict[str, Any]) -> None:

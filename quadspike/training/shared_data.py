@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
-from quadspike.training.dataset_fields import RECORDINGS
 from quadspike.training.datasets import make_data
 from quadspike.training.distributed import Workers
+from quadspike.training.fields_together import RECORDINGS
 from quadspike.training.recipe import Recipe
 from quadspike.training.sources import TrainingData
 

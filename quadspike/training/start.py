@@ -20,6 +20,7 @@ from quadspike.training.distributed import (
     restarted,
 )
 from quadspike.training.field_values import OWN
+from quadspike.training.fields_together import check_shown_plainly
 from quadspike.training.finish import Result
 from quadspike.training.folder import GIVEN, RunFolder, sha256, weights_file
 from quadspike.training.loop import Training
@@ -72,6 +73,8 @@ def train(
             "observers are objects derived from quadspike.training.Observer, in a list as in "
             f"observers=[Display()], got {observers!r}"
         )
+    if isinstance(data, tuple | list):
+        check_shown_plainly(recipe)
     if model is not None:
         recipe = recipe.but(model=OWN)
     workers = asked_workers()

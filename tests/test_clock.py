@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quadspike.training import Recipe
-from quadspike.training.clock import Clock
-from quadspike.training.workload import Workload
+from quadspike.training.clock import Clock, Workload
 
 PER_EPOCH = 10
 RECIPE = Recipe("tiny", "digits", "cnn", timesteps=4, epochs=4)
