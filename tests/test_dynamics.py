@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -75,6 +76,13 @@ def test_an_unstable_rest_is_told() -> None:
         neuron = QIF(a=0.5, u2=3.0, u_th=4.0)
     assert fixed_points(neuron)[0] == FixedPoint(0.0, -1.5)
     assert fixed_points(neuron)[0].stability == "unstable"
+
+
+def test_a_stable_rest_away_from_zero_is_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        neuron = QIF.from_resting(a=0.25, u_r=2.0, u_c=7.0, u_th=3.0)
+    assert fixed_points(neuron)[0].stable  # a (u_c - u_r) = 1.25, where a (u_c + u_r) = 2.25
 
 
 def test_fixed_points_of_a_learned_neuron() -> None:
