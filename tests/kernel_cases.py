@@ -131,6 +131,17 @@ def draw(case: Case, samples: int) -> Tensor:
     return x.contiguous(memory_format=torch.channels_last) if case["layout"][:2] == "ch" else x
 
 
+def tensors_of(case: Case) -> dict[str, Tensor]:
+    """What goes in and, as weights, what its loss multiplies the output by."""
+    samples, steps = case["size"][0], case["steps"]
+    tensors = {"x": draw(case, samples * (1 if case["static"] else steps))}
+    if case["residual"]:
+        tensors["residual"] = draw(case, samples * (1 if "one" in case["residual"] else steps))
+        if case["residual"].startswith("after"):
+            tensors["residual"].round_()  # spikes are added to spikes: a type holds them whole
+    return {**tensors, "weights": draw(case, samples * steps)}
+
+
 def run(soma: Soma, case: Case, backend: str, tensors: dict[str, Tensor], dtype: torch.dtype):
     """Output, membranes (of the reference) and every gradient."""
     soma = copy.deepcopy(soma)
@@ -183,31 +194,31 @@ def near_a_drawn_edge(neuron: Neuron, membrane: Tensor) -> bool:
     return False
 
 
-def check(case: Case, device: str = "cpu", seed: int = 0, backend: str = "triton") -> None:
-    """Both agree: the same spikes, and gradients to the accuracy of the type."""
+def whole(case: Case) -> Case:
+    """With all its choices, and those that make no sense together exchanged."""
     case = {**DEFAULTS, **case}
-    exact = torch.promote_types(case["dtype"], torch.float32)
-    rounding = 2e-5 if exact == torch.float32 else 1e-11
     if case["layout"] == "flat" and case["size"][0] == 1:  # of one value there are no statistics
         case["size"] = (2, *case["size"][1:])
     if case["norm"].startswith("mpbn"):
         # One norm behind the other takes gradients away that the first must not pass on: what
         # rounding leaves of them is larger, most of all where statistics are of few values.
         case["size"] = (6, *case["size"][1:])
-        rounding = max(10 * rounding, torch.finfo(case["dtype"]).eps)  # spikes' are stored, too
     if case["neuron"] == "im-lif" and case["surrogate"] in ("window", "learned-width"):
         case["surrogate"] = "rectangle"  # the others need the membrane's statistics
-    samples, held = case["size"][0], 1 if case["static"] else case["steps"]
+    return case
+
+
+def check(case: Case, device: str = "cpu", seed: int = 0, backend: str = "triton") -> None:
+    """Both agree: the same spikes, and gradients to the accuracy of the type."""
+    case = whole(case)
+    exact = torch.promote_types(case["dtype"], torch.float32)
+    rounding = 2e-5 if exact == torch.float32 else 1e-11
+    if case["norm"].startswith("mpbn"):
+        rounding = max(10 * rounding, torch.finfo(case["dtype"]).eps)  # spikes' are stored, too
     for attempt in range(20):
         torch.manual_seed(seed + attempt)
         soma = build(case).to(device, exact)
-        tensors = {"x": draw(case, samples * held)}
-        if case["residual"]:
-            held_residual = 1 if "one" in case["residual"] else case["steps"]
-            tensors["residual"] = draw(case, samples * held_residual)
-            if case["residual"].startswith("after"):
-                tensors["residual"].round_()  # spikes are added to spikes: a type holds them whole
-        tensors["weights"] = draw(case, samples * case["steps"])
+        tensors = tensors_of(case)
         tensors = {name: value.to(device) for name, value in tensors.items()}
         expected, membrane, gradients = run(soma, case, "reference", tensors, exact)
         if not near_a_tie(soma, membrane):
