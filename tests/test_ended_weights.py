@@ -33,6 +33,17 @@ def test_a_folder_without_weights(run: Path, reader: str) -> None:
         READERS[reader](run)
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_a_folder_of_several_runs_is_told_as_that(run: Path, reader: str) -> None:
+    folder = run.parent / "sweep"
+    for name in ("first", "second"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "recipe.json").write_bytes((run / "recipe.json").read_bytes())
+    (folder / "recipe.json").write_bytes((run / "recipe.json").read_bytes())
+    with pytest.raises(QuadspikeError, match=r"is no run, it holds 2; .*such as .*first"):
+        READERS[reader](folder)
+
+
 def test_a_run_that_was_stopped_before_it_had_a_best_epoch(run: Path) -> None:
     (run / "best.safetensors").unlink()
     with pytest.raises(QuadspikeError, match=r"no best\.safetensors yet.* finish it with --resume"):

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from quadspike.errors import QuadspikeError
 from quadspike.json_table import from_table
+from quadspike.training.folder import check_one_run
 from quadspike.training.recipe import Recipe
 
 FORMATS = (1, 2)
@@ -154,12 +155,7 @@ def read_run(path: str | Path) -> Run:
     record, recipe = place / "record.json", place / "recipe.json"
     if record.is_file() and _in_file(record, lambda: _parse(record).get("metrics")) != []:
         return _read_record(record)
-    found = [*place.glob("*/recipe.json"), *place.glob("*/*/recipe.json")]
-    inside = sorted(path.parent for path in found)
-    if inside:
-        raise QuadspikeError(
-            f"{place} is no run, it holds {len(inside)}; give their folders, such as {inside[0]}"
-        )
+    check_one_run(place)
     if recipe.is_file():
         plan = _in_file(recipe, lambda: Recipe.from_dict(_parse(recipe)["recipe"]))
         return Run(place, plan.name, plan, _read_metrics(place / "metrics.jsonl"), None)

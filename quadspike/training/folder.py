@@ -23,6 +23,15 @@ GIVEN = "the data were given to train, not loaded by the name in the recipe"
 """What is noted of such a run when it starts."""
 
 
+def check_one_run(path: Path) -> None:
+    """Refuse a folder that is none of a run and holds several, such as a sweep's."""
+    found = [*path.glob("*/recipe.json"), *path.glob("*/*/recipe.json")]
+    if inside := sorted(recipe.parent for recipe in found):
+        raise QuadspikeError(
+            f"{path} is no run, it holds {len(inside)}; give their folders, such as {inside[0]}"
+        )
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """`recipe.json`, `metrics.jsonl`, `checkpoint.safetensors`; at the end `record.json`,
@@ -56,6 +65,7 @@ class RunFolder:
         path = self.weights(which)
         if path.exists():
             return path
+        check_one_run(self.path)
         why = " yet: the run was not ended; finish it with --resume"
         if self.record.exists() and not self.weights("last").exists():
             why = ": the run has ended, without its weights here; give the folder it trained in"
