@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
-from quadspike.analysis.figures.style import BLUE, GREEN, GREY, INK, RED, new_figure, styled
+from quadspike.analysis.figures.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    RED,
+    new_figure,
+    spread_out,
+    styled,
+)
 from quadspike.comparison.grid import common_unit
 from quadspike.comparison.labels import Point, place_labels
 from quadspike.comparison.rows import Comparison
@@ -47,10 +55,7 @@ def accuracy_against_energy(comparison: Comparison) -> Figure:
             ax.plot(x, y, marker, color=color, label=kind, zorder=3)
     energies = [point.x for point in points]
     if max(energies) > _WIDE * min(energies) > 0:
-        ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-        ax.xaxis.set_minor_locator(NullLocator())
+        spread_out(ax)
     ax.margins(0.14)
     ax.grid(color="#e6e6e6", linewidth=0.5)
     figure.legend(loc="outside lower center", ncols=len(_LOOKS), title="what the method changes")

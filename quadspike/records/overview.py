@@ -9,7 +9,6 @@ from statistics import fmean, stdev
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
 from quadspike.analysis.figures.style import (
     BLUE,
@@ -19,6 +18,7 @@ from quadspike.analysis.figures.style import (
     RED,
     legend_below,
     new_figure,
+    spread_out,
     styled,
 )
 from quadspike.comparison.labels import Point, place_labels
@@ -87,10 +87,7 @@ def _draw(ax: Axes, rows: Sequence[Sequence[RunRecord]]) -> list[Point]:
                 bars = [point.spread or 0.0 for point in shown]
                 ax.errorbar(x, y, bars, fmt="none", elinewidth=0.8, ecolor=GREY, zorder=2)
                 ax.plot(x, y, marker, mfc=fill, mec=color, ls="none", label=label, zorder=3)
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-    ax.xaxis.set_minor_locator(NullLocator())
+    spread_out(ax)
     ax.margins(0.14)
     ax.grid(color="#e6e6e6", linewidth=0.5)
     return points

@@ -11,6 +11,7 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 
 STYLE: dict[str, Any] = {
     "font.family": "STIXGeneral",
@@ -98,6 +99,14 @@ def in_formula(value: float, digits: int = 3) -> str:
     """
     mantissa, _, power = f"{value:.{digits}g}".partition("e")
     return mantissa + (rf" \times 10^{{{int(power)}}}" if power else "")
+
+
+def spread_out(ax: Axes) -> None:
+    """Make the x axis logarithmic, with numbers as people write them."""
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def legend_below(figure: Figure, columns: int) -> Legend:
