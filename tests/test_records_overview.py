@@ -34,6 +34,7 @@ def test_seeds_are_one_point_and_the_paper_s_are_those_of_the_same_loss(store):
         "resnet19 on cifar10, T = 2",
         "resnet19 on cifar10, T = 4",
     )
+    assert two.get_xscale() == "log"
     assert marked(two, "CE") == [(25, 96)]
     assert marked(two, "TET") == [(10, 96)]
     assert marked(two, "the paper, CE") == [(300, 96.44)]
@@ -42,8 +43,8 @@ def test_seeds_are_one_point_and_the_paper_s_are_those_of_the_same_loss(store):
     assert marked(four, "the paper, CE") == [(660, 96.49)]
     names = {text.get_text() for text in two.texts}
     assert {
-        "cifar10-resnet19\n400 epochs, 2 seeds",
-        "cifar10-resnet19\n400 epochs, 1 seed",
+        "cifar10-resnet19, QIF\n400 epochs, 2 seeds",
+        "cifar10-resnet19, QIF\n400 epochs, 1 seed",
         "the paper",
     } == names
 
@@ -56,6 +57,17 @@ def test_a_bar_is_the_spread_over_seeds(store):
     assert 0.14 in heights  # the paper's 0.07
 
 
+def test_settings_that_the_paper_has_not_stand_alone_and_near_times_on_a_plain_axis(tmp_path):
+    store = Store(tmp_path / "records")
+    for neuron, seconds in (("qif", 6.0), ("lif", 5.0)):
+        done = {"recipe": "digits-cnn", "neuron": neuron, "device": "CPU", "seconds": seconds}
+        put(store, neuron, 0.9, 0.95, **done)
+    (ax,) = accuracy_against_time(ungrouped(store)).axes
+    assert (ax.get_xlabel(), ax.get_xscale()) == ("minutes of training on one CPU", "linear")
+    names = {text.get_text().partition("\n")[0] for text in ax.texts}
+    assert names == {"digits-cnn, QIF", "digits-cnn, LIF"}
+
+
 def test_the_command_draws_the_runs_in_no_group(store, tmp_path, capsys):
     figure = ("records", "figure", "--records", str(store.root), "--out")
     out = tmp_path / "figure.png"
@@ -65,6 +77,8 @@ def test_the_command_draws_the_runs_in_no_group(store, tmp_path, capsys):
         assert image.width == 1360
     assert run_cli(*figure, str(tmp_path / "x.png"), "--x", "lr") == 2
     assert "--x lr is for the runs of a group" in capsys.readouterr().err
+    assert run_cli("records", "figure", "--records", str(tmp_path / "no"), "--out", str(out)) == 2
+    assert "there is no folder" in capsys.readouterr().err
 
 
 def test_without_such_runs_there_is_no_picture():

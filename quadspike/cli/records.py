@@ -213,6 +213,7 @@ def figure(
 
     figure_format(out)
     store = Store(records)
+    store.check()
     if not groups:
         if x is not None:
             raise QuadspikeError(f"--x {x} is for the runs of a group: name one")

@@ -26,8 +26,6 @@ _LOOKS = {
     "loss": ("D", "#8a5fa8"),
     "aid": ("v", INK),
 }
-_WIDE = 8.0
-"""From this ratio of the largest to the smallest energy on, the axis is logarithmic."""
 
 
 @styled
@@ -53,9 +51,7 @@ def accuracy_against_energy(comparison: Comparison) -> Figure:
             bars = [point.spread or 0.0 for point in mine]
             ax.errorbar(x, y, bars, fmt="none", elinewidth=0.7, ecolor=GREY, zorder=2)
             ax.plot(x, y, marker, color=color, label=kind, zorder=3)
-    energies = [point.x for point in points]
-    if max(energies) > _WIDE * min(energies) > 0:
-        spread_out(ax)
+    spread_out(ax, [point.x for point in points])
     ax.margins(0.14)
     ax.grid(color="#e6e6e6", linewidth=0.5)
     figure.legend(loc="outside lower center", ncols=len(_LOOKS), title="what the method changes")

@@ -68,7 +68,6 @@ def _draw(ax: Axes, rows: Sequence[Sequence[RunRecord]]) -> list[Point]:
     model, dataset, timesteps = _task(rows[0][0].recipe)
     devices = sorted({run.summary["device"] for runs in rows for run in runs})
     ax.set_title(f"{model} on {dataset}, T = {timesteps}")
-    ax.set_xlabel(f"minutes of training on one {' or '.join(devices)}; the paper's on an A100")
     ax.set_ylabel("test accuracy, %")
     ours = [_point(runs) for runs in rows]
     theirs = {
@@ -77,6 +76,8 @@ def _draw(ax: Axes, rows: Sequence[Sequence[RunRecord]]) -> list[Point]:
         if (found := reported(next(r[0].recipe for r in rows if r[0].recipe.loss == loss)))
     }
     points = [*ours, *theirs.values()]
+    besides = "; the paper's on an A100" * bool(theirs)
+    ax.set_xlabel(f"minutes of training on one {' or '.join(devices)}{besides}")
     for loss, (marker, color) in _LOOKS.items():
         for shown, fill, label in (
             ([point for point in ours if point.kind == loss], color, capitals(loss)),
@@ -87,7 +88,7 @@ def _draw(ax: Axes, rows: Sequence[Sequence[RunRecord]]) -> list[Point]:
                 bars = [point.spread or 0.0 for point in shown]
                 ax.errorbar(x, y, bars, fmt="none", elinewidth=0.8, ecolor=GREY, zorder=2)
                 ax.plot(x, y, marker, mfc=fill, mec=color, ls="none", label=label, zorder=3)
-    spread_out(ax)
+    spread_out(ax, [point.x for point in points])
     ax.margins(0.14)
     ax.grid(color="#e6e6e6", linewidth=0.5)
     return points
@@ -95,11 +96,10 @@ def _draw(ax: Axes, rows: Sequence[Sequence[RunRecord]]) -> list[Point]:
 
 def _point(runs: Sequence[RunRecord]) -> Point:
     recipe = runs[0].recipe
-    neuron = f", {recipe.neuron_words()}" * bool(recipe.neuron_constants)
     epochs, seeds = counted(recipe.epochs, "epoch"), seeds_of(runs, "seed")
     accuracies = [100 * run.summary["accuracy"] for run in runs]
     return Point(
-        in_lines(f"{run_name(runs[0])}{neuron}", _WIDTH) + f"\n{epochs}, {seeds}",
+        in_lines(f"{run_name(runs[0])}, {recipe.neuron_words()}", _WIDTH) + f"\n{epochs}, {seeds}",
         recipe.loss,
         fmean(run.summary["seconds"] for run in runs) / 60,
         fmean(accuracies),

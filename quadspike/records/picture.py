@@ -18,6 +18,7 @@ from quadspike.analysis.figures.style import (
     GREY,
     INK,
     RED,
+    WIDE,
     name_points,
     new_figure,
     styled,
@@ -35,8 +36,6 @@ _FEW = 12
 """Points of a line up to which each is marked."""
 _LONGEST = 60
 """Characters of a line of a label."""
-_WIDE = 8.0
-"""From this ratio of the largest to the smallest place on, the axis is logarithmic."""
 _FAR = 0.8
 """Share of the axis before which a line's end is not pointed to."""
 _NEAR = 0.05
@@ -121,7 +120,7 @@ def _frame_field(ax: Axes, plot: Plot) -> None:
         ax.set_xticks(list(plot.names.values()), list(plot.names))
         return
     places = sorted({x for series in plot.series for x in series.at()})
-    if not plot.names and places[0] > 0 and places[-1] > _WIDE * places[0]:
+    if not plot.names and places[0] > 0 and places[-1] > WIDE * places[0]:
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
     across = (ax.transData - ax.transAxes).transform([(x, 0) for x in places])[:, 0]

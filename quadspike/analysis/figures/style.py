@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import matplotlib.style
@@ -44,6 +44,9 @@ STYLE: dict[str, Any] = {
 
 WIDTH = 6.8
 """Inches: the text width of a two-column page."""
+
+WIDE = 8.0
+"""From this ratio of the largest to the smallest place on, an axis is logarithmic."""
 
 INK = "#1a1a1a"
 GREY = "#7a7a7a"
@@ -101,12 +104,13 @@ def in_formula(value: float, digits: int = 3) -> str:
     return mantissa + (rf" \times 10^{{{int(power)}}}" if power else "")
 
 
-def spread_out(ax: Axes) -> None:
-    """Make the x axis logarithmic, with numbers as people write them."""
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-    ax.xaxis.set_minor_locator(NullLocator())
+def spread_out(ax: Axes, places: Sequence[float]) -> None:
+    """Make the x axis logarithmic where these are far apart, with numbers as people write them."""
+    if max(places) > WIDE * min(places) > 0:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        ax.xaxis.set_minor_locator(NullLocator())
 
 
 def legend_below(figure: Figure, columns: int) -> Legend:
