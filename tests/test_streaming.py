@@ -3,6 +3,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -122,6 +123,7 @@ def test_a_lost_worker_is_told_in_words():
             next(batches)
             (decoder,) = set(multiprocessing.active_children()) - before
             os.kill(decoder.pid, signal.SIGKILL)
+            time.sleep(30)  # torch raises in the midst of this, and not while a queue is locked
             list(batches)
 
     with pytest.raises(DataError, match="decodes images was lost"):
